@@ -146,7 +146,7 @@ def refusal(error: Exception, arguments: Sequence[str] = ()) -> str | None:
 
 def _inputs(arguments: Sequence[str]) -> str:
     """Return the files and folders among the arguments, for a message."""
-    values = [argument.rpartition("=")[2] for argument in arguments]
+    values = (argument.rpartition("=")[2] for argument in arguments)
     paths = [value for value in values if value and os.path.exists(value)]
     return ", ".join(paths) or "the command's files"
 

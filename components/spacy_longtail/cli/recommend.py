@@ -80,8 +80,14 @@ def recommend(
     candidates, plan = planned(corpus, steps, read_settings(settings), encoders, transformer)
     reasons = list(zip(plan.methods, candidates, strict=True))
     if dry_run and as_json:
-        rows = [{"method": m.name, "choices": dict(c.grid), "why": c.why} for m, c in reasons]
-        return print_json({"candidates": rows})
+        return print_json(
+            {
+                "candidates": [
+                    {"method": method.name, "choices": dict(candidate.grid), "why": candidate.why}
+                    for method, candidate in reasons
+                ]
+            }
+        )
     if dry_run:
         for method, candidate in reasons:
             echo(f"{method.name}: {candidate.why}")

@@ -90,8 +90,9 @@ def corpus_values(config: Config, corpus: Path) -> Block:
     RETURNS (Block): Config values by dotted name.
     """
     train_part, dev_part = (part_path(corpus, part) for part in ("train", "dev"))
-    values = corpus_overrides(read_types(corpus), train_part, dev_part, corpus / NAMES)
-    return known_sections(values, config)
+    return known_sections(
+        corpus_overrides(read_types(corpus), train_part, dev_part, corpus / NAMES), config
+    )
 
 
 def filled_in(config: Path, corpus: Path, overrides: Overrides | None = None) -> Block:

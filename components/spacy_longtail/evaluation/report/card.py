@@ -46,8 +46,14 @@ def write_card(report: Report, model: Path, output: Path | None = None) -> Path:
         rare = ", ".join(stats.tail)
         meta["description"] = f"Named entities of {stats.corpus}" + (rare and f"; rare types: {rare}")
     meta[META_KEY] = card
-    sources = [{"name": source} if isinstance(source, str) else source for source in sources_of(meta)]
-    text = render("card.md", card=card, meta=meta, few=FEW, system=system, sources=sources)
+    text = render(
+        "card.md",
+        card=card,
+        meta=meta,
+        few=FEW,
+        system=system,
+        sources=[{"name": source} if isinstance(source, str) else source for source in sources_of(meta)],
+    )
     with replacing(target) as folder:  # writes both files or none
         srsly.write_json(folder / "meta.json", meta)
         (folder / CARD).write_text(text, encoding="utf8", errors="replace")

@@ -135,10 +135,11 @@ def _decisions(
     """
     if baseline is None:
         return {}, {}
-    macro = {MACRO: metrics[MACRO]}
     by_name = {
         system.name: compare(
-            baseline.counts(), system.counts(), metrics if system.name == ours.name else macro
+            baseline.counts(),
+            system.counts(),
+            metrics if system.name == ours.name else {MACRO: metrics[MACRO]},
         )
         for system in systems
         if system.name != baseline.name

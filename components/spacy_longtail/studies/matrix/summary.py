@@ -130,8 +130,11 @@ def _folded(
         if trial.corpus in places:
             failed[trial.method.name].add((places[trial.corpus], trial.seed))
     labels, baseline = read_types(path).labels, matrix.plan.baseline
-    choice = recommend_by_folds(held_out, labels, baseline, len(records), failed)
-    return CorpusSummary(path.name, rows, recommendation=choice)
+    return CorpusSummary(
+        path.name,
+        rows,
+        recommendation=recommend_by_folds(held_out, labels, baseline, len(records), failed),
+    )
 
 
 def _corpus(path: Path, matrix: Matrix, records: Mapping[str, TrialRecord]) -> CorpusSummary:
@@ -151,8 +154,12 @@ def _corpus(path: Path, matrix: Matrix, records: Mapping[str, TrialRecord]) -> C
     statistics = matrix.output / "report" / path.name / STATISTICS_FILE
     write_statistics(ConvertedCorpus(path).statistics, statistics)
     evaluations = [matrix.store.place(key) / "test.json" for key in records]
-    report = read_report(statistics, evaluations, baseline)  # compares the best method on dev
-    return CorpusSummary(path.name, rows, report, recommend(dev, labels, baseline))
+    return CorpusSummary(
+        path.name,
+        rows,
+        report=read_report(statistics, evaluations, baseline),  # compares the best method on dev
+        recommendation=recommend(dev, labels, baseline),
+    )
 
 
 def _rows(records: list[TrialRecord], columns: Mapping[str, tuple[str, str]]) -> list[MethodRow]:

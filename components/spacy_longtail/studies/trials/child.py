@@ -45,17 +45,19 @@ def run_child(
     types = converted.types
     training = None if drawn else converted.training
     for part in parts:
-        evaluation = evaluate_model(
-            best,
-            converted.path(part),
-            types.labels,
-            types.tail,
-            name=name,
-            training=training,
-            part=part,
-            group_by=types.group_by,
+        write_evaluation(
+            evaluate_model(
+                best,
+                converted.path(part),
+                types.labels,
+                types.tail,
+                name=name,
+                training=training,
+                part=part,
+                group_by=types.group_by,
+            ),
+            work / f"{part}.json",
         )
-        write_evaluation(evaluation, work / f"{part}.json")
 
 
 def _end_with_parent() -> None:

@@ -287,8 +287,8 @@ def _read_methods(
     methods = []
     for name, choices in _picked(fields.grids, catalog, path):
         blocks = {axis: catalog[axis][choice] for axis, choice in choices.items()}
-        values = {**settings, **schedules.get(choices["encoder"], {})}
-        methods.append(TrialMethod(name, choices, compose(base, blocks, values)))
+        config = compose(base, blocks, {**settings, **schedules.get(choices["encoder"], {})})
+        methods.append(TrialMethod(name, choices, config))
     for name, own in fields.methods.items():
         own_base = _read_config(path, f"{own['config']}") if "config" in own else base
         own_settings = {k: v for k, v in own.items() if k != "config"}

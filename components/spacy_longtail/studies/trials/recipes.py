@@ -70,9 +70,11 @@ def in_language(recipe: Recipe, lang: str) -> Recipe:
     known = (
         RECOMMENDATIONS.get(lang, {}).get("transformer") or RECOMMENDATIONS["__default__"]["transformer"]
     )
-    names = {size: known[size]["name"] for size in ("efficiency", "accuracy")}
-    settings = {**recipe.settings, "paths.transformer": names["efficiency"]}
-    return replace(recipe, options=f"--paths.transformer {names['accuracy']}", settings=settings)
+    return replace(
+        recipe,
+        options=f"--paths.transformer {known['accuracy']['name']}",
+        settings={**recipe.settings, "paths.transformer": known["efficiency"]["name"]},
+    )
 
 
 def written(recipe: Recipe, config: Config, use: str) -> str:
@@ -83,8 +85,11 @@ def written(recipe: Recipe, config: Config, use: str) -> str:
     use (str): Lines that say how to train it.
     RETURNS (str): The text.
     """
-    head = [*wrap(recipe.comment, WIDTH), *use.splitlines()]
-    return commented(config, head, {**_table()["comments"], **recipe.comments})
+    return commented(
+        config,
+        head=[*wrap(recipe.comment, WIDTH), *use.splitlines()],
+        comments={**_table()["comments"], **recipe.comments},
+    )
 
 
 def commented(config: Config, head: Iterable[str], comments: Mapping[str, str]) -> str:
@@ -130,8 +135,9 @@ def fill(config: Config, corpus: Path, name: str) -> Config:
 def make_config(recipe: Recipe) -> Config:
     """Return a recipe's config with all defaults filled in, not interpolated."""
     table, known = _table()["choices"], known_choices()
-    choices = recipe.choices.items()
-    picked = {axis: {**known[axis], **table.get(axis, {})}[choice] for axis, choice in choices}
+    picked = {
+        axis: {**known[axis], **table.get(axis, {})}[choice] for axis, choice in recipe.choices.items()
+    }
     config = compose(read_base(None), picked, recipe.settings)
     for block, key in (block_of(config, name) for name in recipe.without):
         if block:

@@ -140,8 +140,10 @@ def config_content(config: Config) -> dict[str, object]:
     config (Config): The config, not interpolated.
     RETURNS (Dict[str, object]): JSON data. Other paths are represented by the content of the files.
     """
-    paths = {k: v for k, v in config.get("paths", {}).items() if k not in ("train", "dev")}
-    sections = {**config, "paths": paths}
+    sections = {
+        **config,
+        "paths": {k: v for k, v in config.get("paths", {}).items() if k not in ("train", "dev")},
+    }
     files = {}
     for name, value in dict_to_dot(sections).items():
         text = str(value)

@@ -138,9 +138,14 @@ def _read(text: str, config: Config) -> Parameter:
         raise ValueError("the range must go up, from one finite number to another")
     if is_log and low <= 0:
         raise ValueError("a logarithmic range starts above 0")
-    has_whole_ends = low == int(low) and high == int(high)
-    whole = has_whole_ends and (baseline is None or is_whole(baseline))
-    return Parameter(name, baseline, low, high, is_log, whole)
+    return Parameter(
+        name=name,
+        baseline=baseline,
+        low=low,
+        high=high,
+        log=is_log,
+        whole=low == int(low) and high == int(high) and (baseline is None or is_whole(baseline)),
+    )
 
 
 def _choices(spec: str) -> tuple[Choice, ...]:
