@@ -109,8 +109,14 @@ def _length_bins(
         n, score = int(np.count_nonzero(bins == i)), scores[i]
         name = f"{i * WIDTH + 1}-{(i + 1) * WIDTH}" if i < N_BINS - 1 else f"{i * WIDTH + 1}+"
         accuracy = int(sentences.are_right[bins == i].sum()) / n if n else None
-        f = score.fscore if len(score) else None
-        rows.append({"bin": name, "sentences": n, "accuracy": accuracy, "f": f})
+        rows.append(
+            {
+                "bin": name,
+                "sentences": n,
+                "accuracy": accuracy,
+                "f": score.fscore if len(score) else None,
+            }
+        )
     return rows
 
 

@@ -52,7 +52,6 @@ def measure(
     measured = []
     for (name, (nlp, folder)), speed in zip(pipelines.items(), speeds, strict=True):
         scores = score_pipeline(nlp, data, types.labels, types.tail)
-        n_bytes = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
         measured.append(
             MeasuredPipeline(
                 name=name,
@@ -62,7 +61,9 @@ def measure(
                 micro=scores.ents_f,
                 words_per_second=round(speed, 1),
                 speed_ratio=round(speed / speeds[0], 3),
-                megabytes=round(n_bytes / 1e6, 3),
+                megabytes=round(
+                    sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6, 3
+                ),
             )
         )
     return measured

@@ -71,7 +71,14 @@ def preview(corpus: Path, encoder: str) -> Preview:
     rows = []
     for label, cosines in zip(types.labels, given @ known.T, strict=True):
         best = np.argsort(-cosines)[:N_NEAREST]
-        nearest = [(known_types()[i], float(cosines[i])) for i in best]
-        own, n_mentions = scores.ents_per_type[label], found.training.mentions.get(label, 0)
-        rows.append(TypePreview(label, texts[label], n_mentions, own.support, own.f, nearest))
+        rows.append(
+            TypePreview(
+                label=label,
+                description=texts[label],
+                mentions=found.training.mentions.get(label, 0),
+                support=scores.ents_per_type[label].support,
+                f=scores.ents_per_type[label].f,
+                nearest=[(known_types()[i], float(cosines[i])) for i in best],
+            )
+        )
     return Preview(encoder, scores.ents_macro_f, rows)

@@ -121,7 +121,6 @@ def _pack(donor: Donor, docs: Sequence[Doc], cutter: Cutter) -> list[Sentence]:
         n_words = int(np.searchsorted(ends, limit, side="right"))
         ids = np.concatenate([before, words.ids[: ends[n_words - 1] if n_words else 0], after])
         first = ((ends - words.lengths)[:n_words] + len(before)).astype("int64")
-        hashes = doc.to_array(ORTH)[:n_words].astype("int64")  # torch has no unsigned integers
         tags = []
         for level in (0, 1) if donor.is_open else (None,):
             row = np.where(doc.to_array(ENT_IOB) == 0, MISSING, 0).astype("int64")
@@ -131,8 +130,16 @@ def _pack(donor: Donor, docs: Sequence[Doc], cutter: Cutter) -> list[Sentence]:
                 row[ent.start] -= 1
             tags.append(row[:n_words])
         known = types if donor.is_open else doc.user_data.get(ANNOTATED_TYPES, types)
-        unknown = np.array([] if known == types else ~np.isin(types, known), dtype=bool)
-        sentences.append(Sentence(ids.astype("int64"), first, hashes, tags, unknown, start))
+        sentences.append(
+            Sentence(
+                ids=ids.astype("int64"),
+                first=first,
+                words=doc.to_array(ORTH)[:n_words].astype("int64"),  # torch has no unsigned integers
+                tags=tags,
+                unknown=np.array([] if known == types else ~np.isin(types, known), dtype=bool),
+                start=start,
+            )
+        )
         start += n_words
     return sentences
 

@@ -158,11 +158,12 @@ def _weights(nlp: Language) -> list[tuple[str, FloatsXd]]:
 
 def _comparable_state(nlp: Language, weights: Sequence[tuple[str, FloatsXd]]) -> list[object]:
     """Return settings, labels and shapes of weights, which are equal for runs of one config."""
-    settings = [(name, getattr(pipe, "cfg", {})) for name, pipe in nlp.pipeline]
-    taggers = (pipe for _, pipe in nlp.pipeline if isinstance(pipe, TokenTagger))
-    learnt = [tagger.tokens.class_values for tagger in taggers]
-    labels = [(getattr(p, "labels", ()), getattr(p, "move_names", ())) for _, p in nlp.pipeline]
-    return [settings, learnt, labels, [(name, array.shape) for name, array in weights]]
+    return [
+        [(name, getattr(pipe, "cfg", {})) for name, pipe in nlp.pipeline],
+        [pipe.tokens.class_values for _, pipe in nlp.pipeline if isinstance(pipe, TokenTagger)],
+        [(getattr(p, "labels", ()), getattr(p, "move_names", ())) for _, p in nlp.pipeline],
+        [(name, array.shape) for name, array in weights],
+    ]
 
 
 def _cosine(first: Sequence[tuple[str, FloatsXd]], other: Sequence[tuple[str, FloatsXd]]) -> float:

@@ -100,8 +100,10 @@ def mark_documents(
 
 def pairs_of(doc: Document) -> list[MentionPair]:
     """Pair gold and predicted mentions of a document, in character offsets."""
-    rows = sorted(doc.predicted, key=lambda row: row[:3])
-    predicted = [Mention(start, end, label, "", score) for start, end, label, score in rows]
+    predicted = [
+        Mention(start, end, label, score=score)
+        for start, end, label, score in sorted(doc.predicted, key=lambda row: row[:3])
+    ]
     return pair_mentions([Mention(*row) for row in sorted(doc.gold)], predicted)
 
 
@@ -140,5 +142,10 @@ def _mark(
     if theirs is not None and pair.gold:
         by_ours, by_theirs = pair.kind == "correct", pair.gold[:3] in theirs
         against = {(1, 1): "both", (1, 0): "gained", (0, 1): "lost"}.get((by_ours, by_theirs), "neither")
-    rare = any(mention.label in tail for mention in pair if mention)
-    return Mark(text[start:end], pair, rare, predicted, against)
+    return Mark(
+        text=text[start:end],
+        pair=pair,
+        rare=any(mention.label in tail for mention in pair if mention),
+        found=predicted,
+        against=against,
+    )

@@ -51,8 +51,11 @@ def mention_counts(documents: Sequence[Document], labels: Sequence[str]) -> Ment
             cells += [(row, column.get(label, len(labels)), kind) for _, _, label in spans]
     counts = np.zeros((len(unit_of), len(labels) + 1, KINDS), dtype="int64")
     np.add.at(counts, tuple(np.array(cells, dtype="int64").reshape(-1, 3).T), 1)
-    has_groups = any(isinstance(key, str) for key in keys)
-    return MentionCounts(tuple(labels), "group" if has_groups else "document", counts)
+    return MentionCounts(
+        labels=tuple(labels),
+        unit="group" if any(isinstance(key, str) for key in keys) else "document",
+        counts=counts,
+    )
 
 
 def stack(counts: Sequence[MentionCounts]) -> Ints4d:

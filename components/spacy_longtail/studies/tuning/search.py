@@ -365,8 +365,9 @@ class Search:
     def _study(self) -> "optuna.Study":
         """Return an empty study in memory, whose first trial will be the baseline."""
         module = import_optuna()
-        pruner = module.pruners.MedianPruner(STARTUP, int(WARMUP * self.steps))
-        study: optuna.Study = module.create_study(pruner=pruner, direction="maximize")
+        study: optuna.Study = module.create_study(
+            pruner=module.pruners.MedianPruner(STARTUP, int(WARMUP * self.steps)), direction="maximize"
+        )
         study.enqueue_trial({p.name: p.baseline for p in self.parameters if p.has(p.baseline)})
         return study
 
