@@ -18,8 +18,11 @@ from .app import TRAINING_PANEL, app, print_table
 
 def _print_list(wanted: bool) -> None:
     if wanted:
-        rows = [(name, first_sentence(recipe.comment)) for name, recipe in read_recipes().items()]
-        print_table(["name", "what it trains"], rows, "ll")
+        print_table(
+            ["name", "what it trains"],
+            [(name, first_sentence(recipe.comment)) for name, recipe in read_recipes().items()],
+            "ll",
+        )
         raise typer.Exit
 
 

@@ -188,10 +188,14 @@ class Vocabulary:
         table (SubwordTable): The subwords.
         n_rows (Sequence[int]): Number of rows of each hash table.
         """
-        rows = []
-        for i, (name, n) in enumerate(zip(ATTRIBUTES, n_rows, strict=True)):
-            keys = np.array([getattr(lexeme, name.lower()) for lexeme in self.lexemes], dtype="uint64")
-            rows.append(NumpyOps().hash(keys, FIRST_SEED + i) % n)
+        keys = (
+            np.array([getattr(lexeme, name.lower()) for lexeme in self.lexemes], dtype="uint64")
+            for name in ATTRIBUTES
+        )
+        rows = [
+            NumpyOps().hash(own, FIRST_SEED + i) % n
+            for i, (own, n) in enumerate(zip(keys, n_rows, strict=True))
+        ]
         hashed = torch.from_numpy(np.stack(rows, axis=1).astype("int32"))
         return hashed, padded(table.cut(self.words), len(table.subwords), WORD_SUBWORDS)
 

@@ -184,8 +184,7 @@ def build_transformer(
     nlp (Language): The pipeline; changed in place.
     RETURNS (bytes): Quantized weights of `tok2vec`, for `write_transformer`.
     """
-    module = _subword_encoder(model.encoder, tokenizer, POSITIONS)
-    data = short_form(module, LAYER_BITS, WORD_BITS)
+    data = short_form(_subword_encoder(model.encoder, tokenizer, POSITIONS), LAYER_BITS, WORD_BITS)
     tok2vec: Any = nlp.add_pipe(
         "tok2vec", config={"model": {"@architectures": "longtail.Transformer.v1"}}
     )
@@ -229,8 +228,9 @@ def _subword_encoder(encoder: Any, tokenizer: Tokenizer, n_positions: int) -> Pi
         positions.num_embeddings = encoder.config.max_position_embeddings = n_positions
         for name in ("position_ids", "token_type_ids"):
             if hasattr(embeddings, name):
-                rows = getattr(embeddings, name)[:, :n_positions]
-                embeddings.register_buffer(name, rows, persistent=False)
+                embeddings.register_buffer(
+                    name, getattr(embeddings, name)[:, :n_positions], persistent=False
+                )
     module = PieceEncoder()
     module.build(encoder.config, tokenizer, encoder)
     return module

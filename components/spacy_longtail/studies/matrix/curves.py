@@ -106,5 +106,7 @@ def _describe_line(
     significant = f"significant at {shown}" if shown else "nowhere significant"
     n = next(iter(by_x.values())).n_comparisons
     corrected = f" (corrected for {n} comparisons)" if n > 1 else ""
-    about = f"{name} against {baseline}, points of {average} F1 by {x_name}"
-    return [f"{about}: {gains}; {significant}{corrected}."]
+    return [
+        f"{name} against {baseline}, points of {average} F1 by {x_name}: "
+        f"{gains}; {significant}{corrected}."
+    ]
