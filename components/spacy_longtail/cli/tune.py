@@ -69,11 +69,15 @@ def tune(
                 "config": str(written),
             }
         )
-    rows = []
-    for trial in tried:
-        marks = {"baseline": trial.is_baseline, "best": trial.number == best.number}
-        mark = ", ".join(name for name, holds in marks.items() if holds)
-        values = (str(trial.values.get(name, "-")) for name in names)
-        rows.append((trial.number, *values, percent(trial.score), trial.status, mark))
+    rows = [
+        (
+            trial.number,
+            *(str(trial.values.get(name, "-")) for name in names),
+            percent(trial.score),
+            trial.status,
+            ", ".join(["baseline"] * trial.is_baseline + ["best"] * (trial.number == best.number)),
+        )
+        for trial in tried
+    ]
     print_table(("trial", *names, "macro, dev", "ended", ""), rows, "r" * (len(names) + 2) + "ll")
     return msg.good(f"Wrote {written}")

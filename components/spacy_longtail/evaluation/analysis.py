@@ -82,8 +82,10 @@ def _errors(pairs: Iterable[MentionPair], labels: Sequence[str]) -> Analysis:
         if mention := pair.gold or pair.predicted:
             counts[mention.label, pair.kind] += 1
     per_type = {label: {kind: counts[label, kind] for kind in KINDS} for label in labels}
-    total = {kind: sum(counts[kind] for counts in per_type.values()) for kind in KINDS}
-    return {**total, "per_type": per_type}
+    return {
+        **{kind: sum(counts[kind] for counts in per_type.values()) for kind in KINDS},
+        "per_type": per_type,
+    }
 
 
 def _length_bins(

@@ -220,7 +220,11 @@ def train_model(
         logger.setLevel(logging.INFO)  # the gate reports its class weights
         start = time.perf_counter()
         try:
-            nlp = _initialized(given, gpu_id, matmul)
+            nlp = init_nlp(with_any_encoder(given), use_gpu=gpu_id)
+            add_sources(nlp, sources_of_beginning(filled))
+            if matmul == "numpy" and not filled["nlp"].get("after_pipeline_creation"):
+                use_numpy_blas(nlp)
+            check_averages(nlp)
             log_curve(nlp, new / CURVE_FILE)
             # by default spaCy writes to the streams that existed when it was imported
             stdout = cast(IO, WithoutText(sys.stdout, SAVED))
@@ -248,23 +252,6 @@ def train_model(
             seconds=round(seconds, 1),
         ).write(new)
     return output / BEST
-
-
-def _initialized(config: Config, gpu_id: int, matmul: Matmul) -> Language:
-    """Return the pipeline of a config, initialized and ready to be trained.
-
-    config (Config): The config, not interpolated.
-    gpu_id (int): ID of the GPU, or -1 for the CPU.
-    matmul (str): Library for matrix multiplication: "spacy" or "numpy".
-    RETURNS (Language): The pipeline.
-    """
-    filled = config.interpolate()
-    nlp = init_nlp(with_any_encoder(config), use_gpu=gpu_id)
-    add_sources(nlp, sources_of_beginning(filled))
-    if matmul == "numpy" and not filled["nlp"].get("after_pipeline_creation"):
-        use_numpy_blas(nlp)
-    check_averages(nlp)
-    return nlp
 
 
 def foreign_to_run(folder: Path) -> str:

@@ -35,8 +35,8 @@ def write_card(report: Report, model: Path, output: Path | None = None) -> Path:
     folder = located(model)
     if not (folder / "meta.json").is_file():
         raise ValueError(Errors.L402.format(path=folder / "meta.json", fix="Name a trained pipeline."))
-    made = srsly.read_json(folder / "meta.json").get("performance", {})
-    system, run = _run_of(report.systems, model, made)
+    performance = srsly.read_json(folder / "meta.json").get("performance", {})
+    system, run = _run_of(report.systems, model, performance)
     target = output or folder
     check_file(target / CARD, mark=MARK)
     stats = report.statistics
