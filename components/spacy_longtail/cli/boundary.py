@@ -153,8 +153,7 @@ def _inputs(arguments: Sequence[str]) -> str:
 
 def version_line() -> str:
     """Return the versions of this package, spaCy and Python."""
-    python = platform.python_version()
-    return f"spacy-longtail {__version__}, spaCy {version('spacy')}, Python {python}"
+    return f"spacy-longtail {__version__}, spaCy {version('spacy')}, Python {platform.python_version()}"
 
 
 def marked(kind: Literal["fail", "warn", "info"], text: str) -> str:

@@ -148,8 +148,10 @@ def convert(
     msg.good(f"Wrote {target}")
     mentions = next(iter(conversion.parts.values())).mentions
     if is_open:
-        n_mentions = number(sum(mentions.values()), "mention")
-        return msg.text(f"{n_mentions} of {number(len(mentions), 'free-text type')}, for `pretrain`.")
+        return msg.text(
+            f"{number(sum(mentions.values()), 'mention')} of "
+            f"{number(len(mentions), 'free-text type')}, for `pretrain`."
+        )
     msg.text(f"Types: {', '.join(types.labels)}")
     msg.text(rare_sentence(types.tail, mentions, types.labels))
     if "all" in conversion.parts:

@@ -103,8 +103,10 @@ def distil_command(
         f"{number(counts.gold_copies, 'time')}."
     )
     if counts.unscored:
-        shown = ", ".join(f"{label} ({n:,})" for label, n in counts.unscored.items())
-        msg.warn(f"Tokens of entities without a score count as not annotated: {shown}")
+        msg.warn(
+            "Tokens of entities without a score count as not annotated: "
+            + ", ".join(f"{label} ({n:,})" for label, n in counts.unscored.items())
+        )
     if counts.lacking:
         msg.warn(f"The teacher cannot predict {', '.join(counts.lacking)}.")
     if skipped:

@@ -80,18 +80,17 @@ def pretrain_command(
     These source corpora are called donors. The result is a pipeline from which the configs
     pretrained_cnn and transformer start.
     """
-    names, overrides = read_names("--parts", parts), read_settings(settings)
     if bits is not None:
         echo("--bits has no effect any more, and version 0.4 will not accept it.", err=True)
     options = PretrainOptions(
         encoder=encoder,
         steps=steps,
         words=words,
-        parts=names,
+        parts=read_names("--parts", parts),
         evaluations=evaluations,
         seed=seed,
         gpu_id=gpu_id,
-        settings=overrides,
+        settings=read_settings(settings),
         layers=layers,
         teacher=teacher,
         teacher_cache=teacher_cache,

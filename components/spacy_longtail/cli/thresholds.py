@@ -131,11 +131,13 @@ def _print_types(chosen: ChosenTypes) -> None:
 
 
 def _print_gate(chosen: ChosenGate) -> None:
-    rows = [
-        (when, *(f"{100 * v:.1f}" for v in (at.p, at.r, at.open)))
-        for when, at in (("before", chosen.before), ("after", chosen.after))
-    ]
-    print_table(("sentences", "P", "R", "flagged %"), rows)
+    print_table(
+        ("sentences", "P", "R", "flagged %"),
+        [
+            (when, *(f"{100 * v:.1f}" for v in (at.p, at.r, at.open)))
+            for when, at in (("before", chosen.before), ("after", chosen.after))
+        ],
+    )
     text = f"threshold {chosen.threshold or 0:.4g}"
     if chosen.budget is not None:
         text = f"budget {100 * chosen.budget:g} % of sentences, started from {chosen.start} scores"

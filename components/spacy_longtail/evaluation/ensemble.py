@@ -91,9 +91,12 @@ def build_ensemble(
             pipelines = {f"m{i}": (load_pipeline(m), m) for i, m in enumerate(models, 1)}
             pipelines["average" if weights else "ensemble"] = (nlp, folder)
             *singles, joined = measure(pipelines, gold, types, part)
-            systems = (*singles, joined.model_copy(update={"model": str(output)}))
             ensemble = ensemble.model_copy(
-                update={"corpus": str(gold), "part": part, "systems": systems}
+                update={
+                    "corpus": str(gold),
+                    "part": part,
+                    "systems": (*singles, joined.model_copy(update={"model": str(output)})),
+                }
             )
         (folder / RECORD).write_bytes(ensemble.model_dump_json(indent=2).encode("utf8", "replace"))
     return ensemble

@@ -45,8 +45,7 @@ def sketch(sentences: Iterable[Doc]) -> Ints1d:
     RETURNS (Ints1d): Unique hashes in ascending order, uint32 of shape (n_sampled,).
     """
     numbers = {text_key(doc.text) % (SAMPLED << 32) for doc in sentences if len(doc) >= MIN_WORDS}
-    kept = sorted(number // SAMPLED for number in numbers if number % SAMPLED == 0)
-    return np.array(kept, dtype="<u4")
+    return np.array(sorted(n // SAMPLED for n in numbers if n % SAMPLED == 0), dtype="<u4")
 
 
 def write_seen(pipeline: Path, sentences: Iterable[Doc]) -> None:

@@ -194,7 +194,7 @@ def audit_corpus(
             )
         )
     fold = document_folds(docs, folds, seed, types.group_by)
-    reading = out_of_fold(
+    predicted = out_of_fold(
         docs, fold, types, corpus=corpus, config=config, steps=steps, seed=seed, gpu_id=gpu_id
     )
-    return find_suspects(docs, reading, types.tail)
+    return find_suspects(docs, predicted, types.tail)
