@@ -60,8 +60,9 @@ def audit(
     contradicts are suspected errors. They are written to a file for review, rare types first.
     """
     if output is None:
-        of_suspects = ["config", "format", "part", "folds", "steps", "seed", "gpu_id"]
-        refuse_given(context, of_suspects, "it needs -o")
+        refuse_given(
+            context, ["config", "format", "part", "folds", "steps", "seed", "gpu_id"], "it needs -o"
+        )
         checks = list(check_corpus(corpus))
         if as_json:
             refuse_given(context, ["verbose"], "--json always has long texts in full")

@@ -90,8 +90,11 @@ def evaluate(
     as one model.
     """
     if report is not None and corpus is None:
-        of_pipeline = ["output", "part", "name", "before", "type_names", "code", "gpu_id"]
-        refuse_given(context, of_pipeline, "--report reads evaluations")
+        refuse_given(
+            context,
+            ["output", "part", "name", "before", "type_names", "code", "gpu_id"],
+            "--report reads evaluations",
+        )
         return _report(model, report, baseline, ours, card, as_json)
     if corpus is None or report is not None:
         raise typer.BadParameter(

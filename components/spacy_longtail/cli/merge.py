@@ -35,8 +35,15 @@ def merge(
     Sentences that the corpus has with other labels are conflicts. They are written to a file of
     their own instead of the corpus.
     """
-    options = given_options(misaligned=misaligned, offsets=offsets)
-    merged = merge_labels(corpus, labelled, random_to, unchanged, format=format, allow=allow, **options)
+    merged = merge_labels(
+        corpus,
+        labelled,
+        random_to,
+        unchanged,
+        format=format,
+        allow=allow,
+        **given_options(misaligned=misaligned, offsets=offsets),
+    )
     mentions, skipped = merged.mentions.most_common(), merged.events.summary()
     if as_json:
         return print_json(
