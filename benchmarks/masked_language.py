@@ -27,7 +27,7 @@ from zero_shot import in_points
 
 from spacy_longtail.corpus.folder import CorpusTypes, read_types
 from spacy_longtail.corpus.parts import part_path
-from spacy_longtail.corpus.type_words import in_words
+from spacy_longtail.corpus.type_words import type_words
 from spacy_longtail.evaluation.evaluate import score_pipeline
 from spacy_longtail.layers.torch_transformer import PieceEncoder
 from spacy_longtail.pipes.token.trained import read_pretrained
@@ -148,7 +148,7 @@ def learn(
 def known(encoder: Path | str, corpus: Path, types: CorpusTypes) -> dict[str, float]:
     """Return zero-shot F1 on dev."""
     head = read_pretrained(str(encoder), "benchmark")
-    head.pipe.set_labels(in_words(types.labels, types.descriptions))
+    head.pipe.set_labels(type_words(types.labels, types.descriptions))
     return in_points(score_pipeline(head.nlp, part_path(corpus, "dev"), types.labels, types.tail))
 
 
