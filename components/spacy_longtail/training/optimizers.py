@@ -1,11 +1,12 @@
-"""Adam with the updates of thinc's, whose steps torch computes in one pass over each parameter."""
+"""Adam with the updates of thinc's, computed by torch in one pass over each parameter."""
 
 import math
 from typing import Any
 
 import numpy as np
 from spacy.language import Language
-from thinc.api import Model, Ops, Optimizer, PyTorchShim
+from thinc.api import Model, Optimizer, PyTorchShim
+from thinc.backends import get_array_ops
 from thinc.compat import has_torch
 from thinc.optimizers import FloatOrSeq
 from thinc.types import FloatsXd
@@ -13,6 +14,7 @@ from thinc.types import FloatsXd
 from ..errors import Errors
 from ..layers.torch_layer import TorchShim
 from ..settings import finite, unused
+from ..types import Block
 
 Key = tuple[int, str]  # ID of the layer or torch module, and name of the parameter
 WeightsAndGradient = tuple[FloatsXd, FloatsXd]
@@ -31,6 +33,8 @@ class TorchAdam(Optimizer):
         super().__init__(learn_rate, **settings)
         self.weight_mix = weight_mix
         self.before: dict[Key, FloatsXd] = {}
+        if weight_mix < 1:
+            self.averages = {}
 
     def __call__(
         self, key: Key, weights: FloatsXd, gradient: FloatsXd, *, lr_scale: float = 1
@@ -43,35 +47,43 @@ class TorchAdam(Optimizer):
         lr_scale (float): Factor on the learning rate.
         RETURNS (Tuple[FloatsXd, FloatsXd]): Weights and gradient.
         """
+        averages, self.averages = self.averages, None  # so that thinc's update does not average as well
         if self.weight_mix < 1 and key not in self.before:
             self.before[key] = weights.copy()
-        weights, gradient = super().__call__(key, weights, gradient, lr_scale=lr_scale)
-        if self.weight_mix < 1 and self.averages is not None:  # replace thinc's moving average
-            average = self.averages[key]
-            average[...] = weights
-            average *= self.weight_mix
-            average += (1 - self.weight_mix) * self.before[key]
-        return weights, gradient
+        try:
+            stepped = self._stepped(key, weights, gradient, lr_scale)
+        finally:
+            self.averages = averages
+        if averages is None:
+            return stepped
+        ops = get_array_ops(weights)
+        if key not in averages:
+            averages[key] = ops.alloc(weights.shape, dtype="float32")
+        if self.weight_mix < 1:
+            averages[key][...] = weights
+            averages[key] *= self.weight_mix
+            averages[key] += (1 - self.weight_mix) * self.before[key]
+        else:
+            ops.update_averages(averages[key], stepped[0], self.nr_update[key])
+        return stepped
 
-    def _adam(
-        self,
-        ops: Ops,
-        weights: FloatsXd,
-        gradient: FloatsXd,
-        lr_scale: float,
-        key: Key,
-        nr_upd: int,
+    def _stepped(
+        self, key: Key, weights: FloatsXd, gradient: FloatsXd, lr_scale: float
     ) -> WeightsAndGradient:
-        """Take the step of Adam, for which thinc's optimizer calls this method.
-
-        thinc clips the gradient before, and decays and averages the weights afterwards.
-        """
-        if not (has_torch and _shares_memory(weights) and _shares_memory(gradient)):
-            return super()._adam(ops, weights, gradient, lr_scale, key, nr_upd)
+        decays_all = self.L2_is_weight_decay and self.learn_rate * lr_scale * self.L2 >= 1
+        if not has_torch or decays_all or not all(map(_shares_memory, (weights, gradient))):
+            return super().__call__(key, weights, gradient, lr_scale=lr_scale)
+        ops = get_array_ops(weights)
+        self.nr_update[key] += 1
+        if self.L2 and not self.L2_is_weight_decay:
+            gradient += self.L2 * weights
+        if self.grad_clip:
+            gradient = ops.clip_gradient(gradient, self.grad_clip)
         for moment in (self.mom1, self.mom2):
             if key not in moment:
                 moment[key] = ops.alloc1f(weights.size)
         self._step(key, weights, gradient, self.learn_rate * lr_scale)
+        gradient.fill(0)
         return weights, gradient
 
     def _step(self, key: Key, weights: FloatsXd, gradient: FloatsXd, rate: float) -> None:
@@ -79,6 +91,7 @@ class TorchAdam(Optimizer):
         from torch.optim.adamw import adamw
 
         n_updates = self.nr_update[key]
+        kept = 1 - rate * self.L2 if self.L2_is_weight_decay else 1.0
         arrays = (weights, gradient, self.mom1[key], self.mom2[key])
         w, g, mom1, mom2 = (torch.from_numpy(a.reshape(-1)) for a in arrays)
         counts = [torch.tensor(n_updates - 1.0)]  # torch counts the update itself
@@ -88,8 +101,8 @@ class TorchAdam(Optimizer):
             amsgrad=False,
             beta1=self.b1,
             beta2=self.b2,
-            lr=rate,
-            weight_decay=0.0,
+            lr=rate * kept,  # torch steps after the decay, thinc before it
+            weight_decay=self.L2 / kept if self.L2_is_weight_decay else 0.0,
             eps=self.eps / math.sqrt(1 - self.b2**n_updates),  # torch adds it after its correction
             maximize=False,
         )
@@ -157,24 +170,10 @@ def create_adam(
     SOURCE: Kingma and Ba 2015, algorithm 1; Loshchilov and Hutter 2019, algorithm 2; weight_mix:
         Wortsman et al. 2022, Robust fine-tuning of zero-shot models.
     """
-    mix = finite(
-        "weight_mix",
-        weight_mix,
-        rule="a number above 0, at most 1",
-        fix="1 keeps the trained weights.",
-        low=1e-9,
-        high=1.0,
-    )
+    rule, fix = "a number above 0, at most 1", "1 keeps the trained weights."
+    mix = finite("weight_mix", weight_mix, rule, fix, 1e-9, 1.0)
     if mix < 1 and use_averages:
         raise unused("use_averages", use_averages, "longtail.Adam.v1", "weight_mix = 1")
-    return TorchAdam(
-        learn_rate,
-        weight_mix=mix,
-        L2=L2,
-        beta1=beta1,
-        beta2=beta2,
-        eps=eps,
-        grad_clip=grad_clip,
-        L2_is_weight_decay=L2_is_weight_decay,
-        use_averages=use_averages or mix < 1,
-    )
+    settings: Block = {"L2": L2, "beta1": beta1, "beta2": beta2, "eps": eps, "grad_clip": grad_clip}
+    settings |= {"L2_is_weight_decay": L2_is_weight_decay, "use_averages": use_averages or mix < 1}
+    return TorchAdam(learn_rate, weight_mix=mix, **settings)
