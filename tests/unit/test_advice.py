@@ -12,13 +12,14 @@ from spacy.tokens import DocBin
 from spacy_longtail.corpus.descriptions import read_types, write_types
 from spacy_longtail.corpus.names import write_names
 from spacy_longtail.evaluation.report.systems import read_run
-from spacy_longtail.evaluation.significance import Decision
+from spacy_longtail.evaluation.significance import MACRO, Decision, compare
 from spacy_longtail.studies.matrix import pretrained_candidates
 from spacy_longtail.studies.matrix.advice import Advice, advise, planned
-from spacy_longtail.studies.matrix.recommendation import Recommendation, Runs, recommend_by_folds
+from spacy_longtail.studies.matrix.recommendation import Recommendation, Runs, decide, recommend_by_folds
 from spacy_longtail.studies.matrix.rounds import fold_plan, promising, write_folds
 from spacy_longtail.studies.matrix.summary import summarize_trials
 from spacy_longtail.studies.matrix.writing import summary_tables, write_matrix_report
+from spacy_longtail.studies.trials import run
 from spacy_longtail.studies.trials.plan import read_plan
 from spacy_longtail.studies.trials.run import Matrix, TrialOptions
 from spacy_longtail.studies.trials.store import TrialStore
@@ -190,6 +191,16 @@ def test_a_method_of_the_worse_half_stays_in_the_race_unless_it_is_shown_to_be_b
     assert sorted(promising(runs)) == ["crf", "focal", "softmax"]
 
 
+def test_with_more_folds_the_spread_over_trainings_counts_less(tmp_path):
+    skills = {"crf": 0.66, "softmax": 0.58}
+    scored = held_out(tmp_path, skills, folds=4, least=60)
+    runs = {n: Runs({c: read_run(p, LABELS) for c, p in cells.items()}) for n, cells in scored.items()}
+    several = decide(runs["softmax"], runs["crf"])
+    counts = runs["softmax"].counts(), runs["crf"].counts()
+    alone = compare(*counts, {MACRO: runs["crf"].metric})[MACRO]
+    assert several.value == alone.value and several.high - several.low < alone.high - alone.low
+
+
 def test_the_better_half_stays_in_the_race_even_if_it_is_behind(tmp_path):
     runs = runs_of_a_fold(tmp_path, {"crf": 0.9, "softmax": 0.4, "focal": 0.2})
     assert promising(runs) == ["crf", "softmax"]
@@ -201,8 +212,15 @@ def test_each_round_keeps_the_better_half_and_the_baseline(corpus, tmp_path, mon
     lines = [line for line in capsys.readouterr().err.splitlines() if "macro F1" in line]
     assert lines and all("on the held-out fold" in line and "on test" not in line for line in lines)
     n = by_method(runner)
-    assert n["ner"] == n["crf"] == 5
-    assert list(n.values()).count(1) >= len(n) // 2 - 1 and set(n.values()) <= {1, 2, 3, 4, 5}
+    assert n == {
+        "ner": 5,
+        "crf": 5,
+        "crf-sCR": 3,
+        "two_task-AUC-2T": 2,
+        "softmax": 1,
+        "softmax-sCR": 1,
+        "softmax-focal": 1,
+    }
     assert found.recommendation.method == "crf"
     text = path.read_text(encoding="utf8")
     assert text.startswith("# Written by spacy-longtail") and "Use crf" in text
@@ -339,19 +357,29 @@ def test_advice_tries_lists_of_names_if_the_corpus_has_them(corpus):
     assert config["corpora"]["train"]["augmenter"]["corpus"] == "${corpora.names}"
 
 
-def test_no_trial_but_the_baseline_takes_more_than_a_part_of_the_budget(corpus, tmp_path, monkeypatch):
-    limits = []
+def test_all_rounds_limit_each_trial_but_those_of_the_baseline(corpus, tmp_path, monkeypatch):
+    given = []
 
-    def run(self, options, keys):
-        limits.append(({self.trials[key].method.name for key in keys}, options.minutes))
+    def limited(self, options, keys):
+        given.append((options.minutes, options.unlimited))
         return TRAIN(self, options, keys, Scored({}))
 
-    monkeypatch.setattr(Matrix, "run", run)
-    given = planned(corpus, 4, {"training.eval_frequency": 2})
+    monkeypatch.setattr(Matrix, "run", limited)
+    candidates, plan = planned(corpus, 4, {"training.eval_frequency": 2})
     places = (tmp_path / "out", tmp_path / "recommended.cfg")
-    advise(*given, *places, minutes=8, folds=3, options=TrialOptions(), say=lambda _: None)
-    alone = {minutes for names, minutes in limits if names and "ner" not in names}
-    assert limits[1] == ({"ner"}, None) and alone == {3.2}
+    advise(candidates, plan, *places, minutes=8, folds=3, options=TrialOptions(), say=lambda _: None)
+    assert len(given) > 3 and set(given) == {(3.2, "ner")}
+
+
+@pytest.mark.parametrize(("method", "limit"), [("ner", None), ("crf", 3.2)])
+def test_a_trial_is_limited_unless_its_method_is_not(method, limit, corpus, tmp_path, monkeypatch):
+    limits = []
+    monkeypatch.setattr(run, "launch", lambda *arguments: limits.append(arguments[3]))
+    _, plan = planned(corpus, 4, {"training.eval_frequency": 2})
+    trial = next(trial for trial in plan.trials() if trial.method.name == method)
+    options = TrialOptions(minutes=3.2, unlimited="ner")
+    run.run_trial(options, ["dev"], trial, tmp_path / "trials" / "work" / "key", lambda: None)
+    assert limits == [limit]
 
 
 @pytest.mark.parametrize("pipeline", ["en ner", "en tok2vec ner", "fi tok2vec ner"])

@@ -144,7 +144,7 @@ def recommend_by_folds(
         return Recommendation(baseline, best, None, text, [])
     first, second = pairs[best]
     n_done = len({fold for fold, _ in second})
-    decision, unit = decide(first, second, n_done), second.unit
+    decision, unit = decide(first, second), second.unit
     n_tried = len(runs) - 1  # methods that were dropped after a fold count as well
     p = min(n_tried * decision.one_sided, 1.0)
     evidence = describe(best, {f"{MACRO} on held-out documents": decision}, unit)
@@ -214,13 +214,14 @@ def _undecided(best: str, baseline: str, early: str) -> Recommendation:
     return Recommendation(baseline, best, None, early + guess * (best != baseline), [], True)
 
 
-def decide(first: Runs, second: Runs, n_trainings: int = 1) -> Decision:
+def decide(first: Runs, second: Runs) -> Decision:
     """Decide whether a method is better than a baseline in macro F1, on the same folds and seeds.
+
+    Each fold has a training of its own, so the spread over trainings counts less with more folds.
 
     first (Runs): Evaluations of the baseline.
     second (Runs): Evaluations of the method.
-    n_trainings (int): Number of independent trainings, such as folds, of each.
     RETURNS (Decision): The decision.
     """
-    counts = first.counts(), second.counts()
-    return compare(*counts, {MACRO: first.metric}, n_trainings=n_trainings)[MACRO]
+    counts, n_folds = (first.counts(), second.counts()), len({fold for fold, _ in second})
+    return compare(*counts, {MACRO: first.metric}, n_trainings=n_folds)[MACRO]

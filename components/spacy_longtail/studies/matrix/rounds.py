@@ -161,8 +161,12 @@ class Rounds:
     def _train(self, names: list[str], fold: Path) -> None:
         """Run trials of a fold. All except the baseline have a time limit."""
         keys = [self.keys[name, fold] for name in names]
-        limit = None if self.baseline in names else MAX_PART * self.seconds / 60
-        options = replace(self.options, minutes=limit, test_name="the held-out fold")
+        options = replace(
+            self.options,
+            minutes=MAX_PART * self.seconds / 60,
+            unlimited=self.baseline,
+            test_name="the held-out fold",
+        )
         records = self.matrix.run(options, keys)
         self.records |= {key: records[key] for key in keys}
         if self.baseline in names and not self._is_done(self.baseline, fold):

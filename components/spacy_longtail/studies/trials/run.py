@@ -34,6 +34,7 @@ class TrialOptions:
     keep_models: bool = False  # whether to keep model-best and model-last
     retry_failed: bool = False  # whether to repeat trials that failed or exceeded their time limit
     test_name: str = "test"  # what messages call the test part
+    unlimited: str | None = None  # method without the time limit
 
 
 class Matrix:
@@ -193,4 +194,5 @@ def run_trial(
         "parts": list(parts),
         "moved_to": str(TrialStore(work.parents[1]).place(work.name)),
     }
-    return launch(work, trial.config(), task, options.minutes, stop)
+    minutes = None if trial.method.name == options.unlimited else options.minutes
+    return launch(work, trial.config(), task, minutes, stop)
