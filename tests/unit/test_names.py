@@ -276,6 +276,12 @@ def test_another_folder_of_that_name_is_no_list(source, tmp_path):
     assert not (tmp_path / "corpus" / "names.jsonl").exists()
 
 
+def test_a_plain_file_of_that_name_is_no_list(source, tmp_path):
+    write_files(source, {"names": "Oslo\n"})
+    run_app("convert", source, tmp_path / "corpus")
+    assert not (tmp_path / "corpus" / "names.jsonl").exists()
+
+
 def test_convert_warns_of_a_list_for_an_unknown_type(source, tmp_path):
     write_files(source, {"names/GEOO.txt": "Oslo\n"})
     output = " ".join(run_app("convert", source, tmp_path / "corpus").output.split())

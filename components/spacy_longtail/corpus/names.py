@@ -103,15 +103,22 @@ def convert_names(source: Path, folder: Path, nlp: Language) -> Names:
     RETURNS (Names): The names; none if there are no lists.
     RAISES (ValueError): If they cannot be read (L803).
     """
-    beside = source if source.is_dir() else source.parent
-    paths = [
-        path for path in (beside / NAMES, beside / LISTS) if path.is_file() or any(path.glob("*.txt"))
-    ]
-    if not paths:
+    path = _find_lists(source if source.is_dir() else source.parent)
+    if path is None:
         return {}
-    names = read_names(paths[0], words_by(nlp))
+    names = read_names(path, words_by(nlp))
     write_names(folder / NAMES, names)
     return names
+
+
+def _find_lists(folder: Path) -> Path | None:
+    """Return the lists of names in a folder, if there are any. A plain file `names` is none."""
+    patterns, lists = folder / NAMES, folder / LISTS
+    if patterns.is_file():
+        return patterns
+    if any(lists.glob("*.txt")):
+        return lists
+    return None
 
 
 class ListCounts(NamedTuple):
