@@ -48,6 +48,13 @@ def test_another_prefix_scores_declared_types_alone(labels, f):
     assert set(scores["weak_ents_per_type"]) == set(labels)
 
 
+@pytest.mark.parametrize(("declared", "of_pipe"), [(None, ()), (None, None), ([], ("A", "B"))])
+def test_another_prefix_without_any_type_scores_nothing(declared, of_pipe):
+    scores = make_ner_scorer(labels=declared, prefix="weak_ents")(HAND, labels=of_pipe)
+    assert scores["weak_ents_f"] == 0.0
+    assert scores["weak_ents_per_type"] == {}
+
+
 def test_weights_of_scores_are_those_of_spacy_with_the_macro_average():
     stock = Language.get_factory_meta("ner").default_score_weights
     assert {"ents_macro_f": 0.0, **stock} == NER_SCORE_WEIGHTS

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Literal
 
 from spacy.scorer import PRFScore
+from spacy.tokens import Span
 from spacy.training import Example
 
 from ..corpus.examples import on_gold_tokens
@@ -63,25 +64,28 @@ def score_entities(
     declared: list[str] | None,
     tail: list[str] | None,
     prefix: str,
-    labels: Iterable[str] | None = None,
+    labels: Collection[str] | None = None,
     **_: object,
 ) -> Block:
     """Compute strict span scores; see `make_ner_scorer`.
 
+    examples (Iterable[Example]): Gold and predicted documents.
+    declared (Optional[List[str]]): Setting `labels` of the scorer.
+    tail (Optional[List[str]]): Rare types.
+    prefix (str): Prefix of every key.
+    labels (Optional[Collection[str]]): Types of the pipe, which passes them under this name.
     RETURNS (Block): The scores, all floats in [0, 1] except for the per-type table.
     """
     examples = list(examples)
-    types = [label for label in labels or () if label] if declared is None else declared
     is_all = prefix == "ents"  # the secondary is scored on its own types alone
-    counts = count_mentions(examples, () if is_all else types)
-    known = [label for label, score in counts.items() if support(score)]
-    if declared is None:  # of the data: a primary may know the frequent types alone
-        types = list(dict.fromkeys([*types, *known]))
+    counts = count_mentions(examples, None if is_all else _averaged_types(declared, labels))
+    gold_types = [label for label, score in counts.items() if support(score)]
+    types = _averaged_types(declared, labels, gold_types)
     n_bare = sum(not eg.reference.has_annotation("ENT_IOB") for eg in examples)
     if n_bare:
         warnings.warn(Warnings.W003.format(n=n_bare, total=len(examples)), stacklevel=2)
     if is_all and n_bare < len(examples):
-        _warn(types, known, tail or ())
+        _warn(types, gold_types, tail or ())
     micro, f = sum(counts.values(), PRFScore()), {t: score.fscore for t, score in counts.items()}
     n_gold = {t: support(counts[t]) for t in types if t in counts}
     weighted = sum(f[t] * n for t, n in n_gold.items())
@@ -91,7 +95,7 @@ def score_entities(
         "r": micro.recall,
         "f": micro.fscore,
         "macro_f": macro_f(counts, types),
-        "macro_gold_f": macro_f(counts, known),
+        "macro_gold_f": macro_f(counts, gold_types),
         "macro_union_f": macro_f(counts, f),
         "weighted_f": weighted / sum(n_gold.values()) if weighted else 0.0,
         "per_type": {t: {**s.to_dict(), "support": support(s)} for t, s in table.items()},
@@ -105,32 +109,59 @@ def score_entities(
     return {f"{prefix}_{key}": score for key, score in scores.items()}
 
 
-def _warn(declared: Collection[str], known: Collection[str], tail: Collection[str]) -> None:
+def _averaged_types(
+    declared: list[str] | None, pipe_types: Collection[str] | None, gold_types: Collection[str] = ()
+) -> list[str]:
+    """Return the types that the averages are over.
+
+    declared (Optional[List[str]]): Declared types, which leave the others out.
+    pipe_types (Optional[Collection[str]]): Types of the pipe.
+    gold_types (Collection[str]): Types with gold mentions. They are added to those of the pipe,
+        because a primary may know the frequent types alone.
+    """
+    if declared is not None:
+        return declared
+    known = [label for label in pipe_types or () if label]
+    return list(dict.fromkeys([*known, *gold_types]))
+
+
+def _warn(types: Collection[str], gold_types: Collection[str], tail: Collection[str]) -> None:
     """Warn of types that the averages lack.
 
-    declared (Collection[str]): Declared types.
-    known (Collection[str]): Types with gold mentions.
+    types (Collection[str]): Types that the averages are over.
+    gold_types (Collection[str]): Types with gold mentions.
     tail (Collection[str]): Rare types.
     """
     differences = {
-        "without a mention in the data, count as F1 = 0": set(declared).difference(known),
-        "in the data, are not declared and in no average": set(known).difference(declared),
-        "of the tail, are not in the data and count as 0": set(tail).difference(declared),
+        "without a mention in the data, count as F1 = 0": set(types).difference(gold_types),
+        "in the data, are not declared and in no average": set(gold_types).difference(types),
+        "of the tail, are not in the data and count as 0": set(tail).difference(types),
     }
-    for problem, types in differences.items():
-        if types:
-            shown = ", ".join(sorted(types))
+    for problem, differing in differences.items():
+        if differing:
+            shown = ", ".join(sorted(differing))
             warnings.warn(Warnings.W002.format(types=shown, problem=problem), stacklevel=3)
 
 
-def count_mentions(examples: Iterable[Example], only: Collection[str] = ()) -> dict[str, PRFScore]:
-    """Count true positives, false positives and false negatives of each type with a mention."""
+def count_mentions(
+    examples: Iterable[Example], only: Collection[str] | None = None
+) -> dict[str, PRFScore]:
+    """Count true positives, false positives and false negatives of each type with a mention.
+
+    examples (Iterable[Example]): Gold and predicted documents.
+    only (Optional[Collection[str]]): Types that are counted; null counts all types.
+    RETURNS (Dict[str, PRFScore]): Counts by type.
+    """
+
+    def is_counted(ent: Span) -> bool:
+        return only is None or ent.label_ in only
+
     counts: dict[str, PRFScore] = {}
     for eg in examples:
         if not eg.reference.has_annotation("ENT_IOB"):
             continue
-        gold = {(e.label_, e.start, e.end) for e in eg.reference.ents if not only or e.label_ in only}
-        predicted = (ent for ent in eg.predicted.ents if not only or ent.label_ in only)
+        gold = {(ent.label_, ent.start, ent.end) for ent in eg.reference.ents if is_counted(ent)}
+        predicted = filter(is_counted, eg.predicted.ents)
         for ent, start, end in on_gold_tokens(eg, predicted):
             score = counts.setdefault(ent.label_, PRFScore())
             if (ent.label_, start, end) in gold:
