@@ -146,7 +146,7 @@ def test_another_teacher_has_states_of_its_own(pretrained, donors, encoder, tmp_
 
 
 def test_stored_states_are_close_to_those_of_the_teacher(pretrained, donors):
-    from spacy_longtail.layers.windows import Pieces
+    from spacy_longtail.layers.subword_tokenizer import SubwordTokenizer
     from spacy_longtail.pretraining.batches import pack, unlabelled
     from spacy_longtail.pretraining.donors import read_donors
     from spacy_longtail.pretraining.teaching import store_states
@@ -155,7 +155,7 @@ def test_stored_states_are_close_to_those_of_the_teacher(pretrained, donors):
     start = read_start(str(pretrained.model), role=TEACHER)
     teacher = start.model.eval()
     [donor] = read_donors(donors[:1], [], ["train"], spacy.blank("en").vocab)
-    packed = pack(donor, Pieces(start.tokenizer), {})
+    packed = pack(donor, SubwordTokenizer(start.tokenizer), {})
     with torch.no_grad():
         exact = teacher.states(unlabelled(packed.train)).numpy()
 

@@ -21,7 +21,7 @@ pytest.importorskip("transformers", reason="needs the extra 'transformers'")
 
 
 from spacy_longtail.describers import LabelEncoder  # noqa: E402
-from spacy_longtail.layers.windows import Pieces  # noqa: E402
+from spacy_longtail.layers.subword_tokenizer import SubwordTokenizer  # noqa: E402
 from spacy_longtail.models.transformer import encoder_of  # noqa: E402
 from spacy_longtail.pipes.token.trained import read_pretrained  # noqa: E402
 from spacy_longtail.pretraining.batches import IGNORED, Batches, batch_of, pack  # noqa: E402
@@ -53,7 +53,7 @@ def packed(folder, bert):
     texts = {}
     [corpus] = read_donors([folder], [], ["train"], spacy.blank("en").vocab)
     tokenizer = AutoTokenizer.from_pretrained(bert).backend_tokenizer
-    return pack(corpus, Pieces(tokenizer), texts), list(texts)
+    return pack(corpus, SubwordTokenizer(tokenizer), texts), list(texts)
 
 
 def test_what_is_near_to_a_type_of_the_sentence_is_left_out(notes, bert):

@@ -33,25 +33,28 @@ class Reading(NamedTuple):
     logits: Floats2d  # (n_rows, 2), an entity begins here, an entity ends here
 
 
-def limit_of(
-    encoder: Model[list[Doc], list[Floats2d]], docs: list[Doc]
-) -> tuple[list[Ints1d], int, str]:
+class Limit(NamedTuple):
+    """Context window of an encoder, and how much of it each word of the documents fills."""
+
+    sizes: list[Ints1d]  # of the words of each document, shape (n_words,)
+    limit: int  # size of the window
+    unit: str  # of both: "subwords" or "words"
+
+
+def limit_of(encoder: Model[list[Doc], list[Floats2d]], docs: list[Doc]) -> Limit:
     """Return the context window of an encoder, and how much of it each word fills.
 
     Transformers read a number of subwords; those of spacy-transformers, where they read spans of
     words, at most as many as a span has words. Everything else gets `MAX_WORDS` words, since an
     LSTM forgets what is further away.
-
-    RETURNS (Tuple[List[Ints1d], int, str]): The sizes of each document's words, shape (n_words,),
-        the size of the window, and the unit of both: "subwords" or "words".
     """
     for node in encoder.walk():
         if node.name == TRANSFORMER:
             from .torch_transformer import longest_window
 
             module = shim_of(node).module
-            lengths = [own.lengths for own in module.pieces.of(docs)]
-            return lengths, longest_window(module, node.attrs["max_pieces"]), "subwords"
+            lengths = [own.lengths for own in module.subword_tokenizer.of(docs)]
+            return Limit(lengths, longest_window(module, node.attrs["max_pieces"]), "subwords")
         if "get_spans" in node.attrs:
             tokenizer = cast(Any, node).tokenizer  # of spacy-transformers
             spans = node.attrs["get_spans"]([max(docs, key=len)])[0]
@@ -61,8 +64,8 @@ def limit_of(
             ids = tokenizer(texts, add_special_tokens=False)["input_ids"]
             n_pieces = {text: max(len(own), 1) for text, own in zip(texts, ids, strict=True)}
             sizes = [np.array([n_pieces[token.text] for token in doc], dtype="int64") for doc in docs]
-            return sizes, min(known, window, MAX_PIECES), "subwords"
-    return [np.ones(len(doc), dtype="int64") for doc in docs], MAX_WORDS, "words"
+            return Limit(sizes, min(known, window, MAX_PIECES), "subwords")
+    return Limit([np.ones(len(doc), dtype="int64") for doc in docs], MAX_WORDS, "words")
 
 
 class Part(NamedTuple):

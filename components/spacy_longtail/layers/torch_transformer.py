@@ -16,10 +16,11 @@ from ..errors import Errors
 from ..hub import no_model_code
 from .int8 import can, in_int8
 from .quantized import GROUP, EightBit, FourBit, eight_bit, four_bit
+from .subword_tokenizer import SubwordTokenizer
 from .torch_depths import depths_of, positions_of
 from .torch_layer import TorchShim, load_state, read_safetensors, tensors_of, write_safetensors
 from .torch_threads import side_by_side
-from .windows import DEFAULT_PIECES, Pieces, Sequences, by_length
+from .windows import DEFAULT_PIECES, Sequences, by_length
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig
@@ -83,14 +84,14 @@ class PieceEncoder(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.encoder: Any = None
-        self.pieces: Pieces | None = None
+        self.subword_tokenizer: SubwordTokenizer | None = None
         self.max_pieces: int | None = None  # of a text without special ones; None for no limit
         self.dropout = nn.Dropout(DROPOUT)
 
     @property
     def tokenizer(self) -> Tokenizer | None:
         """Return the tokenizer; None before `build`."""
-        return None if self.pieces is None else self.pieces.tokenizer
+        return None if self.subword_tokenizer is None else self.subword_tokenizer.tokenizer
 
     def build(self, config: "PretrainedConfig", tokenizer: Tokenizer, encoder: nn.Module | None) -> None:
         """Set the transformer, or create one with random weights. Word embeddings are frozen."""
@@ -104,9 +105,9 @@ class PieceEncoder(nn.Module):
         self.encoder.get_input_embeddings().weight.requires_grad_(False)
         tokenizer.no_padding()
         tokenizer.no_truncation()
-        self.pieces = Pieces(tokenizer)
+        self.subword_tokenizer = SubwordTokenizer(tokenizer)
         n_positions = positions_of(self.encoder)
-        n_special = sum(map(len, self.pieces.ends))
+        n_special = sum(map(len, self.subword_tokenizer.ends))
         self.max_pieces = None if n_positions is None else n_positions - n_special
 
     @property

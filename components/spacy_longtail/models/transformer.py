@@ -92,7 +92,7 @@ def convert_inputs(model: Model, docs: list[Doc], is_train: bool) -> tuple[ArgsK
     from ..layers.torch_transformer import longest_window, pad_batches
 
     module = encoder_of(model)
-    pieces, size = module.pieces, model.attrs["batch_pieces"]
+    pieces, size = module.subword_tokenizer, model.attrs["batch_pieces"]
     if pieces is None:
         raise ValueError(Errors.L265.format(name=model.attrs["name"], problem="It has no weights yet."))
     _set_width(model)  # version 0.3.0 did not save it

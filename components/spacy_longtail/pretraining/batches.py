@@ -19,8 +19,8 @@ from torch.utils.data import IterableDataset, get_worker_info
 
 from ..corpus.formats.open_types import fine_and_coarse
 from ..layers.quantized import EightBit
+from ..layers.subword_tokenizer import SubwordTokenizer, WordSubwords
 from ..layers.subwords import SubwordTable
-from ..layers.windows import Pieces, Words
 from ..types import ANNOTATED_TYPES
 from .donors import Donor
 
@@ -34,7 +34,7 @@ NOTE = re.compile(r"\s*\(.*\)\s*$")  # explanation in brackets after the name of
 
 
 class TableCutter:
-    """Splits words into the subwords of a CNN's table, with the interface of `Pieces`.
+    """Splits words into the subwords of a CNN's table, with the interface of `SubwordTokenizer`.
 
     table (SubwordTable): The subwords.
     """
@@ -44,15 +44,15 @@ class TableCutter:
     def __init__(self, table: SubwordTable) -> None:
         self.cut = cache(lambda word: table.cut([word])[0] or [0])
 
-    def of(self, docs: Iterable[Doc]) -> Iterator[Words]:
+    def of(self, docs: Iterable[Doc]) -> Iterator[WordSubwords]:
         """Yield the subwords of each document's words; the first one for words without any."""
         for doc in docs:
             rows = [self.cut(token.text) for token in doc]
             ids = np.array([*chain.from_iterable(rows)], dtype="int64")
-            yield Words(ids, np.array([*map(len, rows)], dtype="int64"))
+            yield WordSubwords(ids, np.array([*map(len, rows)], dtype="int64"))
 
 
-Cutter = Pieces | TableCutter
+Cutter = SubwordTokenizer | TableCutter
 
 
 class Sentence(NamedTuple):

@@ -20,8 +20,8 @@ from torch.nn.utils.rnn import pad_sequence
 
 from ..describers.static import subwords_of_texts
 from ..layers.quantized import eight_bit
+from ..layers.subword_tokenizer import SubwordTokenizer
 from ..layers.subwords import NAME, NO_SUBWORDS, WITHIN, SubwordTable, plain
-from ..layers.windows import Pieces
 from ..models.rich_embed import FIRST_SEED
 from ..training.loading import load_pipeline
 from ..types import Block
@@ -254,7 +254,7 @@ def new_cnn(teacher: Start, vocabulary: Vocabulary, texts: list[str]) -> CNNStar
     is_kept[[*chain.from_iterable(subwords_of_texts(whole, texts))]] = True
     kept = np.flatnonzero(is_kept)
     table = SubwordTable(NO_SUBWORDS.vectors, [whole.subwords[i] for i in kept], is_plain)
-    pieces, ends = np.array(list(ids.values()))[kept], Pieces(tokenizer).ends
+    pieces, ends = np.array(list(ids.values()))[kept], SubwordTokenizer(tokenizer).ends
     encoders = (teacher.labels, teacher.model.encoder)
     X = np.concatenate([_states_alone(own, pieces, *ends) for own in encoders], axis=1)
     weights = (counts[kept] + SMOOTHING) ** 0.5

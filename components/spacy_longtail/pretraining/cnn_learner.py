@@ -11,7 +11,7 @@ from spacy.language import Language
 from torch import Tensor, nn
 
 from ..describers.static import subwords_of_texts
-from ..layers.windows import Pieces
+from ..layers.subword_tokenizer import SubwordTokenizer
 from ..types import Block
 from .batches import DonorBatch, TableCutter
 from .cnn import (
@@ -63,7 +63,9 @@ class CNNLearner(BiEncoderLearner):
             orths = np.concatenate([doc.to_array(ORTH) for donor in donors for doc in donor.train])
             start = add_subwords(*start, Vocabulary(orths, vocab), options.new_subwords)
         # without a teacher, there are weights to start from
-        cutter = Pieces(teacher.tokenizer) if teacher else TableCutter(cast(CNNStart, start)[1])
+        cutter = (
+            SubwordTokenizer(teacher.tokenizer) if teacher else TableCutter(cast(CNNStart, start)[1])
+        )
         super().__init__(donors, options, CNN_RATES, cutter, TEACHER_WEIGHT, N_RANDOM_TEXTS)
         sentences = [sentence for donor in self.packed for sentence in (*donor.train, *donor.dev)]
         orths = np.concatenate([sentence.words for sentence in sentences])

@@ -20,7 +20,7 @@ from ..chains.tags import TagCodec
 from ..corpus.cutting import bare
 from ..describers.label_encoder import subwords_of_labels
 from ..errors import Errors
-from ..layers.windows import Pieces
+from ..layers.subword_tokenizer import SubwordTokenizer
 from ..output.writing import write_file
 from ..scorers import make_ner_scorer
 from ..settings import finite, unused
@@ -299,7 +299,7 @@ class TransformerLearner(BiEncoderLearner):
         options: PretrainOptions,
         say: Callable[[str], None],
     ) -> None:
-        super().__init__(donors, options, PretrainRates(), Pieces(start.tokenizer))
+        super().__init__(donors, options, PretrainRates(), SubwordTokenizer(start.tokenizer))
         self.tokenizer = start.tokenizer
         self.label_data, labels = short_labels(start)
         self.model = start.model.to(self.device)
