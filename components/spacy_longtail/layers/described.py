@@ -1,6 +1,7 @@
 """Linear layer whose weights are computed from the descriptions of types."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from thinc.api import Model, get_array_module, glorot_uniform_init
@@ -85,12 +86,19 @@ def _scale(layer: Model) -> float:
     return SCALE / layer.get_dim("nM") ** 0.5
 
 
-def _from_words(layer: Model) -> tuple[Ints1d, Floats2d]:
-    """Return the tags of types, and the weights that their descriptions give them, (n, nI)."""
+class TypeWeights(NamedTuple):
+    """Weights that the tags of types get from the descriptions of these types."""
+
+    tags: Ints1d  # (n,), all but O
+    weights: Floats2d  # (n, nI)
+
+
+def _from_words(layer: Model) -> TypeWeights:
+    """Return the weights that descriptions give to the tags of types."""
     P, Q, D = (layer.get_param(name) for name in SHARED)
     tags, places = _tags_of_types(layer)
     products = (Q @ D.T).transpose(0, 2, 1) @ P  # many times faster than einsum
-    return tags, _scale(layer) * products[places]
+    return TypeWeights(tags, _scale(layer) * products[places])
 
 
 class Forward:
@@ -100,7 +108,7 @@ class Forward:
     """
 
     def __init__(self) -> None:
-        self._last: tuple[list[np.ndarray], tuple[Ints1d, Floats2d]] | None = None
+        self._last: tuple[list[np.ndarray], TypeWeights] | None = None
 
     def __getstate__(self) -> dict[str, object]:
         return {"_last": None}
@@ -110,7 +118,7 @@ class Forward:
         is_kept = not is_train and isinstance(X, np.ndarray)
         return forward(layer, X, self._remembered(layer) if is_kept else _from_words(layer))
 
-    def _remembered(self, layer: Model) -> tuple[Ints1d, Floats2d]:
+    def _remembered(self, layer: Model) -> TypeWeights:
         params = [layer.get_param(name) for name in SHARED]
         now = [*params, layer.attrs["type_of"], layer.attrs["prefix_of"]]
         last = self._last  # another thread may replace it meanwhile
@@ -121,10 +129,10 @@ class Forward:
         return computed
 
 
-def forward(layer: Model, X: Floats2d, from_words: tuple[Ints1d, Floats2d]) -> tuple[Floats2d, Callable]:
+def forward(layer: Model, X: Floats2d, from_words: TypeWeights) -> tuple[Floats2d, Callable]:
     W, b, P, Q, D = (layer.get_param(name) for name in ("W", "b", *SHARED))
     weights = W.copy()
-    weights[from_words[0]] += from_words[1]
+    weights[from_words.tags] += from_words.weights
 
     def backprop(dY: Floats2d) -> Floats2d:
         tags, places = _tags_of_types(layer)
