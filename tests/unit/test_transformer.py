@@ -24,7 +24,7 @@ from spacy_longtail.describers import LabelEncoder  # noqa: E402
 from spacy_longtail.describers.label_encoder import FILE  # noqa: E402
 from spacy_longtail.layers import int8, torch_transformer  # noqa: E402
 from spacy_longtail.layers.quantized import eight_bit, four_bit  # noqa: E402
-from spacy_longtail.layers.torch_transformer import from_bytes, short_form  # noqa: E402
+from spacy_longtail.layers.torch_format import from_bytes, short_form  # noqa: E402
 from spacy_longtail.layers.windows import windows_of  # noqa: E402
 from spacy_longtail.models import Transformer  # noqa: E402
 from spacy_longtail.models.transformer import encoder_of  # noqa: E402

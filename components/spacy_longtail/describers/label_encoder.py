@@ -96,7 +96,8 @@ class LabelEncoder(Describer):
                 raise ValueError(Errors.L221.format(who=self.name, problem=problem)) from error
 
     def _load(self, data: bytes) -> "PieceEncoder":
-        from ..layers.torch_transformer import PieceEncoder, check_format, expand
+        from ..layers.torch_format import check_format, expand
+        from ..layers.torch_transformer import PieceEncoder
 
         short, metadata = read_safetensors(data, self.name)
         check_format(metadata, self.name)
@@ -170,7 +171,7 @@ def label_weights(module: "PieceEncoder", encoder: "PieceEncoder", bits: float =
     encoder (PieceEncoder): The encoder as it is loaded, whose word embeddings the labels use.
     bits (float): Number of bits of the matrices, 4 to 8.
     """
-    from ..layers.torch_transformer import FORMAT, short_form
+    from ..layers.torch_format import FORMAT, short_form
 
     tensors, _ = read_safetensors(short_form(module, bits), "the label encoder")
     kept = {name: tensor for name, tensor in tensors.items() if "word_embeddings" not in name}

@@ -1,6 +1,5 @@
 """A transformer over batches of subwords. It needs torch: import it within functions."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,13 +11,12 @@ from thinc.types import FloatsXd
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
-from ..errors import Errors
 from ..hub import no_model_code
 from .int8 import can, in_int8
-from .quantized import GROUP, EightBit, FourBit, eight_bit, four_bit
 from .subword_tokenizer import SubwordTokenizer
 from .torch_depths import depths_of, positions_of
-from .torch_layer import TorchShim, load_state, read_safetensors, tensors_of, write_safetensors
+from .torch_format import from_bytes, to_bytes
+from .torch_layer import TorchShim
 from .torch_threads import side_by_side
 from .windows import DEFAULT_PIECES, Sequences, by_length
 
@@ -26,9 +24,6 @@ if TYPE_CHECKING:
     from transformers import PretrainedConfig
 
 DROPOUT = 0.1  # of the outputs, in training
-# between the name of a weight and of a part of its short form
-FORMS: dict[str, type[EightBit | FourBit]] = {".eight.": EightBit, ".four.": FourBit}
-FORMAT = "1"  # of the weights on disk
 
 
 def has_bf16() -> bool:
@@ -219,86 +214,3 @@ def longest_window(module: PieceEncoder, max_pieces: int | None) -> int:
     limit = module.max_pieces
     wanted = DEFAULT_PIECES if max_pieces is None else max_pieces
     return wanted if limit is None else min(wanted, limit)
-
-
-def to_bytes(module: PieceEncoder) -> bytes:
-    """Return the transformer as a safetensors file in full precision; empty before `build`."""
-    if module.encoder is None:
-        return b""
-    return write_safetensors(tensors_of(module), **_metadata(module))
-
-
-def _metadata(module: PieceEncoder) -> dict[str, str]:
-    return {
-        "format": FORMAT,
-        "config": module.encoder.config.to_json_string(use_diff=False),
-        "tokenizer": module.tokenizer.to_str(),  # type: ignore[union-attr]
-    }
-
-
-def from_bytes(module: PieceEncoder, data: bytes, device: torch.device) -> PieceEncoder:
-    from transformers import AutoConfig
-
-    if not data:
-        return module
-    who = type(module).__name__
-    tensors, metadata = read_safetensors(data, who)
-    check_format(metadata, who)
-    try:
-        known = json.loads(metadata["config"])
-        config = AutoConfig.for_model(known.pop("model_type"), **known)
-        loaded = PieceEncoder()
-        loaded.build(config, Tokenizer.from_str(metadata["tokenizer"]), None)
-    except Exception as error:  # whatever the parsers say of a file without these
-        raise ValueError(Errors.L221.format(who=who, problem=error)) from error
-    load_state(loaded, expand(tensors), who)
-    return loaded.to(device).train(module.training)
-
-
-def check_format(metadata: dict[str, str], who: str) -> None:
-    """Refuse weights of another format than this version reads."""
-    if (format_ := metadata.get("format", FORMAT)) != FORMAT:
-        problem = f"they have format {format_}, but this version of spacy-longtail loads format {FORMAT}"
-        raise ValueError(Errors.L221.format(who=who, problem=problem))
-
-
-def expand(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Return weights in full precision from their quantized forms."""
-    expanded: dict[str, Tensor] = {}
-    parts: dict[tuple[str, str], dict[str, np.ndarray]] = {}
-    for name, tensor in tensors.items():
-        kind = next((kind for kind in FORMS if kind in name), None)
-        if kind is None:
-            expanded[name] = tensor.float() if tensor.is_floating_point() else tensor
-        else:
-            base, part = name.split(kind)
-            parts.setdefault((base, kind), {})[part] = tensor.numpy()
-    for (base, kind), pieces in parts.items():
-        expanded[base] = torch.from_numpy(FORMS[kind](**pieces).expand())
-    return expanded
-
-
-def short_form(module: PieceEncoder, bits: float = 8, embedding_bits: float = 8) -> bytes:
-    """Return the transformer as `from_bytes` loads it, with quantized matrices.
-
-    All other weights are in half precision.
-
-    bits (float): Number of bits of the layers' matrices, 4 to 8.
-    embedding_bits (float): Number of bits of the word embeddings.
-    """
-    tensors: dict[str, Tensor] = {}
-    for name, tensor in module.state_dict().items():
-        is_words = "word_embeddings" in name
-        if not tensor.is_floating_point():
-            tensors[name] = tensor.clone()
-        elif is_words or (tensor.ndim == 2 and ".layer." in name):
-            n_bits = embedding_bits if is_words else bits
-            matrix = tensor.float().cpu().numpy()
-            is_four = n_bits == 4 and matrix.shape[1] % GROUP == 0
-            short = four_bit(matrix) if is_four else eight_bit(matrix, n_bits)
-            kind = next(kind for kind, form in FORMS.items() if isinstance(short, form))
-            for part, array in short._asdict().items():
-                tensors[f"{name}{kind}{part}"] = torch.from_numpy(np.ascontiguousarray(array))
-        else:
-            tensors[name] = tensor.half().cpu().contiguous().clone()
-    return write_safetensors(tensors, **_metadata(module))

@@ -14,8 +14,9 @@ from ..describers.label_encoder import LabelEncoder, label_weights
 from ..encoders import META, check_encoder, located
 from ..errors import Errors
 from ..hub import load_transformer
+from ..layers.torch_format import from_bytes, short_form
 from ..layers.torch_layer import shim_of
-from ..layers.torch_transformer import PieceEncoder, from_bytes, short_form
+from ..layers.torch_transformer import PieceEncoder
 from ..layers.windows import TRANSFORMER
 from ..models.transformer import encoder_of
 from ..training.loading import load_pipeline
