@@ -15,9 +15,9 @@ from spacy.util import load_model_from_config
 
 from spacy_longtail.heads.outputs import output_of
 from spacy_longtail.pretraining.donors import read_donors
-from spacy_longtail.training.encoder_checks import SEEN_FILE as SEEN
-from spacy_longtail.training.encoder_checks import sketch
 from spacy_longtail.training.loading import load_weights
+from spacy_longtail.training.seen import SEEN_FILE as SEEN
+from spacy_longtail.training.seen import sketch
 from spacy_longtail.training.train import load_filled
 from tests.project.pretraining import RATES, check_scores, killed, resumed
 from tests.project.pretraining import run_pretrain as run

@@ -23,8 +23,8 @@ from ..layers.torch_layer import require_torch
 from ..output.writing import check_folder, check_outside, replacing, unless_holds
 from ..pipes.sources import add_sources
 from ..settings import unused
-from ..training.encoder_checks import write_seen
 from ..training.provenance import file_content, installed_versions, json_checksum, with_short_paths
+from ..training.seen import write_seen
 from ..types import Block
 from .donors import PretrainOptions, common_language, read_donors, unusable
 

@@ -18,7 +18,7 @@ from ..extras import require_of
 from ..faults import is_coded, message_of
 from ..pipes.sources import Source, sources_of
 from ..pipes.token.tagging import TokenTagger
-from .encoder_checks import SEEN_FILE
+from .seen import SEEN_FILE
 
 FIXES = {  # of paths in [initialize]
     "vectors": "Write it with `spacy init vectors`.",

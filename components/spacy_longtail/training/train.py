@@ -36,7 +36,7 @@ from ..output.console import WithoutText
 from ..output.writing import check_folder, check_outside, set_aside, whole_folder, with_name
 from ..pipes.sources import add_sources
 from ..types import Block, Overrides
-from .encoder_checks import warn_letters, warn_seen
+from .letters import warn_letters
 from .loading import check_beginning, load_weights, sources_of_beginning, with_any_encoder
 from .optimizers import check_averages
 from .provenance import (
@@ -48,6 +48,7 @@ from .provenance import (
     read_run,
     shell_command,
 )
+from .seen import warn_seen
 from .startup import use_gpu
 
 BEST = "model-best"

@@ -13,7 +13,7 @@ from tqdm import tqdm
 from ...errors import Errors
 from ...hub import check_models
 from ...output.writing import check_folder, unless_holds
-from ...training.encoder_checks import warn_seen
+from ...training.seen import warn_seen
 from ...training.startup import check_gpu
 from ...training.train import check_trainable, load_filled
 from ...types import Block

@@ -18,8 +18,8 @@ from ...extras import extra
 from ...hub import check_models
 from ...output.amounts import number, percent
 from ...output.writing import check_folder, unless_holds, write_file
-from ...training.encoder_checks import warn_seen
 from ...training.provenance import DEV_SCORE, from_override, json_checksum, shell_path
+from ...training.seen import warn_seen
 from ...training.startup import check_gpu
 from ...training.train import refuse_parts
 from ...types import Overrides
