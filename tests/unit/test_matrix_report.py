@@ -222,7 +222,7 @@ def test_candidates_follow_the_corpus():
     pretrained = {"head": "crf", "encoder": "pretrained", "outputs": "described"}
 
     def grids(*given, **more):
-        return [c.grid for c in choose_candidates(statistics(*given), **more)]
+        return [c.choices for c in choose_candidates(statistics(*given), **more)]
 
     usual, small, common = grids(), grids(200), grids(2000, 0)
     assert usual[0] == {"head": "ner"} and not any("encoder" in grid for grid in usual)

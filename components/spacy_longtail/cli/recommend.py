@@ -83,7 +83,7 @@ def recommend(
         return print_json(
             {
                 "candidates": [
-                    {"method": method.name, "choices": dict(candidate.grid), "why": candidate.why}
+                    {"method": method.name, "choices": dict(candidate.choices), "why": candidate.why}
                     for method, candidate in reasons
                 ]
             }
@@ -123,7 +123,7 @@ def recommend(
                     }
                     for row in summary.corpora[0].rows
                 ],
-                "candidates": [{"grid": own.grid, "why": own.why} for own in candidates],
+                "candidates": [{"grid": own.choices, "why": own.why} for own in candidates],
                 "config": str(target),
                 "written": advice.written,
                 "note": advice.note,
@@ -132,7 +132,7 @@ def recommend(
         )
     msg.divider("Candidates")
     for candidate in candidates:
-        msg.text(f"{' '.join(candidate.grid.values())}: {candidate.why}")
+        msg.text(f"{' '.join(candidate.choices.values())}: {candidate.why}")
     echo(summary_tables(summary))
     msg.good(f"{target} trains {advice.written}")
     echo(

@@ -20,7 +20,7 @@ from ..trials.compose import known_choices
 from ..trials.plan import Plan, read_plan
 from ..trials.recipes import commented, fill
 from ..trials.run import Matrix, TrialOptions
-from .pretrained_candidates import CandidateGrid, encoder_methods
+from .pretrained_candidates import encoder_methods
 from .recommendation import Recommendation
 from .rounds import Rounds, fold_plan
 from .summary import Summary, summarize_trials
@@ -31,6 +31,13 @@ SMALL_CORPUS = 500
 FOLDS = 5
 WIDTH = 100  # of a comment, in characters
 MARK = "Written by spacy-longtail"  # in the first line of a config, which may be replaced
+
+
+class CandidateGrid(NamedTuple):
+    """Method to try, as choices by axis of a plan, and the reason."""
+
+    choices: dict[str, str]
+    why: str
 
 
 class Advice(NamedTuple):
@@ -105,7 +112,7 @@ def choose_candidates(
             "The focal loss gives more weight to the tokens that the model still gets wrong.",
         ),
     ]
-    baseline, *others = [CandidateGrid(grid, why) for holds, grid, why in table if holds]
+    baseline, *others = [CandidateGrid(choices, why) for holds, choices, why in table if holds]
     return [baseline, *pretrained, *others]
 
 
@@ -131,23 +138,24 @@ def planned(
     settings = settings or {}
     statistics = ConvertedCorpus(corpus).statistics
     methods = encoder_methods(corpus, pretrained, statistics.parts["train"].sentences)
-    encoders = {method.grid["encoder"]: method.settings for method in methods}
+    encoders = {method.choices["encoder"]: method.settings for method in methods}
     if transformer:
         load_transformer(transformer)
         choice = known_choices()["encoder"]["transformer"]
         encoders["transformer"] = {**choice, "paths.transformer": transformer}
-    candidates = choose_candidates(statistics, methods, transformer)
+    first = [CandidateGrid(method.choices, method.why) for method in methods]
+    candidates = choose_candidates(statistics, first, transformer)
     given = {
         "choices": {"encoder": encoders},
         "corpora": [str(corpus)],
         "steps": steps,
         "settings": dict(settings),
-        "grids": [candidate.grid for candidate in candidates],
+        "grids": [candidate.choices for candidate in candidates],
         "methods": {},
         "seeds": 1,
     }
     schedules = {  # the recipe of an encoder may have its own
-        method.grid["encoder"]: {k: v for k, v in method.schedule.items() if k not in settings}
+        method.choices["encoder"]: {k: v for k, v in method.schedule.items() if k not in settings}
         for method in methods
         if steps is None
     }

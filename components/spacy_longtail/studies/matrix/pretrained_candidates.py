@@ -28,14 +28,13 @@ OPTIMIZER = "training.optimizer"
 SCHEDULE = ("training.max_steps", "training.eval_frequency")  # of a recipe
 
 
-class CandidateGrid(NamedTuple):
-    """Method to try, as choices by axis of a plan, and the reason."""
+class EncoderMethod(NamedTuple):
+    """Method that starts from a pretrained encoder: a choice for the axis "encoder" of a plan."""
 
-    grid: dict[str, str]
+    choices: dict[str, str]  # by axis
+    settings: Overrides  # of the choice for the encoder
+    schedule: Overrides  # settings of the length of the training, which the recipe may have
     why: str
-    # of a method that starts from a pretrained encoder, which is a choice for the axis "encoder"
-    settings: Overrides = {}  # noqa: RUF012  of that choice
-    schedule: Overrides = {}  # noqa: RUF012  settings of the length of the training, which the recipe may have
 
 
 def find_pretrained(corpus: Path, say: Callable[[str], None] = msg.info) -> list[Path]:
@@ -75,18 +74,18 @@ def needs_torch(pretrained: Path) -> bool:
     return config.is_file() and TORCH in config.read_text(encoding="utf8")
 
 
-def encoder_methods(corpus: Path, pretrained: Sequence[Path], n_sentences: int) -> list[CandidateGrid]:
+def encoder_methods(corpus: Path, pretrained: Sequence[Path], n_sentences: int) -> list[EncoderMethod]:
     """Return the methods that start from pretrained encoders, in the order in which they are tried.
 
     corpus (Path): Folder of a converted corpus.
     pretrained (Sequence[Path]): Installed encoders, or pipelines that `pretrain` wrote.
     n_sentences (int): Number of training sentences.
-    RETURNS (List[CandidateGrid]): One or more methods for each encoder.
+    RETURNS (List[EncoderMethod]): One or more methods for each encoder.
     RAISES (ValueError): If an encoder cannot be used, or was pretrained on this corpus.
     """
     is_large = n_sentences >= LARGE_CORPUS
     ordered = pretrained if is_large else [*pretrained[1:2], *pretrained[:1], *pretrained[2:]]
-    recipes, methods = read_recipes(), list[CandidateGrid]()
+    recipes, methods = read_recipes(), list[EncoderMethod]()
     for path in ordered:
         name = str(path) if str(path) in TRANSFORMERS else "pretrained"
         recipe, start = _recipe_of(path, corpus)
@@ -99,8 +98,8 @@ def encoder_methods(corpus: Path, pretrained: Sequence[Path], n_sentences: int) 
                 own = {**start, OPTIONAL: {}, **lists, "paths.pretrained": str(path)}
                 settings_by_choice = {f"{name}_lists": own, **settings_by_choice}
         methods += [
-            CandidateGrid(
-                grid={**recipes[recipe].choices, "encoder": choice},
+            EncoderMethod(
+                choices={**recipes[recipe].choices, "encoder": choice},
                 settings={key: value for key, value in settings.items() if key not in SCHEDULE},
                 schedule={key: settings[key] for key in SCHEDULE if key in settings},
                 why=f"{path} was pretrained on the entities of other corpora, so it may know some of "
