@@ -30,7 +30,7 @@ from spacy_longtail.corpus.parts import part_path
 from spacy_longtail.corpus.type_words import type_words
 from spacy_longtail.evaluation.evaluate import score_pipeline
 from spacy_longtail.layers.torch_transformer import PieceEncoder
-from spacy_longtail.pipes.token.trained import read_pretrained
+from spacy_longtail.pipes.token.pretrained_head import read_pretrained
 from spacy_longtail.training.loading import load_pipeline
 from spacy_longtail.training.train import BEST, train_model
 

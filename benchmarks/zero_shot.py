@@ -23,7 +23,7 @@ from spacy_longtail.describers.base import unit_rows
 from spacy_longtail.evaluation.evaluate import score_pipeline
 from spacy_longtail.evaluation.records import Scores
 from spacy_longtail.pipes.token.describing import vectors_of
-from spacy_longtail.pipes.token.trained import read_pretrained
+from spacy_longtail.pipes.token.pretrained_head import read_pretrained
 
 RESULTS = Path(__file__).parent / "results" / "zero_shot.jsonl"
 ENCODERS = ["en_longtail_cnn", "en_longtail_trf_small", "en_longtail_trf"]

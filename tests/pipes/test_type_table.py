@@ -6,7 +6,7 @@ from spacy_longtail.chains.tags import TagCodec
 from spacy_longtail.heads.outputs import output_of, resize_outputs, set_outputs
 from spacy_longtail.heads.tags import SoftmaxHead
 from spacy_longtail.losses import CrossEntropy
-from spacy_longtail.pipes.token.describing import TypeTable
+from spacy_longtail.pipes.token.type_table import TypeTable
 from tests.util import TOKEN_MODEL, blank
 
 SHIPS = TypeTable(("SHIP", "STORM"), {"SHIP": "ship"}, ("STORM",))

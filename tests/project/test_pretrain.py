@@ -40,7 +40,7 @@ torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
 pytest.importorskip("transformers", reason="needs the extra 'transformers'")
 
 from spacy_longtail.describers.static import subwords_of_texts  # noqa: E402
-from spacy_longtail.pipes.token.trained import read_pretrained  # noqa: E402
+from spacy_longtail.pipes.token.pretrained_head import read_pretrained  # noqa: E402
 from spacy_longtail.pretraining.cnn import (  # noqa: E402
     CNN,
     CNNBiEncoder,

@@ -23,7 +23,7 @@ pytest.importorskip("transformers", reason="needs the extra 'transformers'")
 from spacy_longtail.describers import LabelEncoder  # noqa: E402
 from spacy_longtail.layers.subword_tokenizer import SubwordTokenizer  # noqa: E402
 from spacy_longtail.models.transformer import encoder_of  # noqa: E402
-from spacy_longtail.pipes.token.trained import read_pretrained  # noqa: E402
+from spacy_longtail.pipes.token.pretrained_head import read_pretrained  # noqa: E402
 from spacy_longtail.pretraining.batches import IGNORED, Batches, batch_of, pack  # noqa: E402
 from spacy_longtail.pretraining.donors import read_donors  # noqa: E402
 from spacy_longtail.pretraining.learners import TransformerLearner, legal  # noqa: E402

@@ -12,7 +12,7 @@ from ..corpus.type_words import type_words
 from ..encoders import KNOWN_TYPES
 from ..errors import Errors
 from ..pipes.token.describing import vectors_of
-from ..pipes.token.trained import read_pretrained
+from ..pipes.token.pretrained_head import read_pretrained
 from .evaluate import score_pipeline
 
 N_NEAREST = 3

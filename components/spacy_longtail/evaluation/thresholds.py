@@ -23,7 +23,7 @@ from ..pipes.scores.calibration import (
     warn_kept,
 )
 from ..pipes.scores.chosen import CHOSEN, Chosen, ChosenType, ChosenTypes, Goal, chosen_json
-from ..pipes.scores.spans import CALIBRATION, check_keys
+from ..pipes.scores.thresholding import CALIBRATION, check_keys
 from ..training.loading import load_pipeline, pipeline_folder
 from .evaluate import update_performance
 

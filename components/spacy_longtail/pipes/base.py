@@ -28,7 +28,8 @@ from ..settings import finite
 from ..types import Block
 from .label_checks import refuse_new_type
 from .saved import read_cfg
-from .scores.spans import ScoredSpan, judge, write_entities
+from .scores.spans import ScoredSpan, write_entities
+from .scores.thresholding import judge
 
 ENTITIES = ["doc.ents", "token.ent_iob", "token.ent_type"]
 KINDS: dict[str, Block] = {

@@ -20,7 +20,8 @@ from .base import EntityScorer, UntrainedPipe, factory
 from .label_checks import check_known, check_types
 from .saved import Curves
 from .scores.merging import merge_spans
-from .scores.spans import CALIBRATION, ScoredSpan, check_judging
+from .scores.spans import ScoredSpan
+from .scores.thresholding import CALIBRATION, check_judging
 from .token.describing import describe_types
 
 WHO = "longtail_gliner"

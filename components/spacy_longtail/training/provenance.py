@@ -19,7 +19,7 @@ from ..corpus.parts import checksum
 from ..encoders import located
 from ..errors import Errors
 from ..output.writing import home_folder
-from ..pipes.scores.spans import CALIBRATION
+from ..pipes.scores.thresholding import CALIBRATION
 from ..records import Record, problem_of
 from ..types import Overrides
 from .startup import imported_code

@@ -11,7 +11,7 @@ from ...scorers.gate import score_gate
 from ...types import Block
 from ..scores.calibration import Scored, folds_of, measure_error, warn_kept
 from ..scores.chosen import CalibrationError, ChosenGate, GatePoint, Goal
-from ..scores.spans import CALIBRATION
+from ..scores.thresholding import CALIBRATION
 from ..scores.thresholds import OperatingPoint, calibrated, fit_curve, points
 from .budget import start_scores
 from .posterior_gate import THRESHOLD, PosteriorGate

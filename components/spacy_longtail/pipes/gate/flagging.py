@@ -9,7 +9,8 @@ from thinc.types import Floats1d, Ints1d
 
 from ...errors import Errors
 from ...sentences import all_bounds, touched_sentences
-from ..scores.spans import PIPES, ScoredSpan
+from ..scores.spans import ScoredSpan
+from ..scores.thresholding import PIPES
 
 RULE_SCORE = 1.0  # of a span that came without one, such as a ruler's
 Parts = list[tuple[int, int]]  # of a document: first token and one past the last of each

@@ -24,7 +24,7 @@ from ..base import Gate, LongtailPipe, check_finite, factory
 from ..label_checks import AUTO, check_labels, check_types
 from ..neighbours import boundary_setters
 from ..saved import Curve, Probability
-from ..scores.spans import CALIBRATION
+from ..scores.thresholding import CALIBRATION
 from ..scores.thresholds import calibrated
 from ..token.tagging import HASH_EMBED_CNN
 from .flagging import write_all_flagged

@@ -22,7 +22,8 @@ from ..label_checks import check_known, check_labels
 from ..neighbours import name_in
 from ..saved import Curves, Thresholds
 from ..scores.merging import merge_spans
-from ..scores.spans import CALIBRATION, ScoredSpan, check_judging
+from ..scores.spans import ScoredSpan
+from ..scores.thresholding import CALIBRATION, check_judging
 from .answers import decode_answers, get_batch_loss, gold_answers
 from .queries import CutQuery, Questions, ask, check_queries, cut_query
 

@@ -14,7 +14,7 @@ from ...corpus.examples import on_gold_tokens
 from ...errors import Warnings
 from ...records import PRF
 from .chosen import CalibrationError, ChosenType, Goal
-from .spans import ANY_TYPE
+from .thresholding import ANY_TYPE
 from .thresholds import OperatingPoint, calibrated, calibration_error, fit_curve, log_odds, points
 
 N_FOLDS = 5

@@ -23,7 +23,8 @@ from ..gate.learning import warn_of_whole_documents, with_boundaries
 from ..label_checks import AUTO, check_known, check_labels, check_types
 from ..neighbours import boundary_setters, check_secondary, gate_types
 from ..scores.merging import check_merging
-from ..scores.spans import ScoredSpan, check_judging, judge
+from ..scores.spans import ScoredSpan
+from ..scores.thresholding import check_judging, judge
 from ..token.describing import check_described
 from ..token.tagging import DEFAULT_TOKEN_MODEL, Predictions
 from ..token.token_model import check_head

@@ -16,10 +16,10 @@ from ...losses import CrossEntropy
 from ...types import Block
 from ..base import factory
 from ..saved import bad_cfg
-from ..scores.spans import check_judging
-from .describing import TypeTable
+from ..scores.thresholding import check_judging
 from .tagging import TokenTagger
 from .token_model import TokenModel
+from .type_table import TypeTable
 
 WHO = "longtail_ensemble_ner"
 

@@ -13,7 +13,7 @@ from ...losses import Loss
 from ...settings import unused, whole
 from ..base import factory
 from ..label_checks import check_known, check_types
-from ..scores.spans import check_judging
+from ..scores.thresholding import check_judging
 from .describing import check_described
 from .tagging import DEFAULT_TOKEN_MODEL
 from .token_model import check_head

@@ -24,9 +24,11 @@ from ...types import Block, TwoTaskState
 from ..base import EntityScorer, LongtailPipe
 from ..saved import Curves, Thresholds, Weights, bad_cfg
 from ..scores.probabilities import SETTING, write_probabilities
-from ..scores.spans import CALIBRATION, ScoredSpan
-from .describing import TypeTable, check_described
+from ..scores.spans import ScoredSpan
+from ..scores.thresholding import CALIBRATION
+from .describing import check_described
 from .token_model import TokenModel
+from .type_table import TypeTable
 
 HASH_EMBED_CNN: Block = {
     "@architectures": "spacy.HashEmbedCNN.v2",

@@ -23,8 +23,9 @@ from ...types import TwoTaskState
 from ..base import check_finite
 from ..saved import Weights
 from ..scores.spans import ScoredSpan
-from .describing import TypeTable, describe_apart, extended
+from .describing import describe_apart, extended
 from .gold import allowed_tags, gold_types, soft_targets, tagged_entities
+from .type_table import TypeTable
 
 MAX_OUTPUTS = 1 << 22  # of the model in a slice of a batch: decoding them takes some 50 MB
 

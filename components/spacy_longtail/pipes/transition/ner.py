@@ -28,7 +28,8 @@ from ..base import check_finite, check_head_rate, factory, with_head_rate
 from ..label_checks import check_known, check_types, warn_without_mention
 from ..saved import Curves, Thresholds, Weights, bad_cfg, read_cfg, unknown_types
 from ..scores.probabilities import SETTING, write_probabilities
-from ..scores.spans import CALIBRATION, ScoredSpan, add_scores, check_judging, judge
+from ..scores.spans import ScoredSpan, add_scores
+from ..scores.thresholding import CALIBRATION, check_judging, judge
 from ..weighting import resolve_classes
 from .actions import (
     action_weights,
