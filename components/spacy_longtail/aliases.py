@@ -14,6 +14,7 @@ from typing import TypeVar
 from .errors import Warnings
 
 OPTIONS = {"--products": "--matmul", "--cap": "--max-mentions"}
+SETTINGS = {"weak_labels": "rare_labels"}
 
 Value = TypeVar("Value")
 

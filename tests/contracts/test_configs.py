@@ -12,7 +12,7 @@ from spacy.tokens import DocBin
 from spacy.training.pretrain import pretrain
 from spacy.util import registry
 
-from spacy_longtail.studies.trials.recipes import FILES, read_recipes
+from spacy_longtail.studies.trials.recipes import FILES, make_config, read_recipes, written
 from tests.util import ROOT, SENTENCES, blank, config_file, examples, params, tiny_bert, toy_vectors
 
 CONFIGS = [config_file(name) for name in sorted(read_recipes())]
@@ -62,6 +62,22 @@ def test_a_file_is_what_its_recipe_makes(name):
     assert (ROOT / "configs" / f"{name}.cfg").read_text(encoding="utf8") == render(name)
 
 
+@pytest.mark.parametrize("name", ["config", "gated", "gated_token"])
+def test_deprecated_settings_are_not_written(name):
+    recipe = read_recipes()[name]
+    config = make_config(recipe)
+    gate = next(pipe for pipe in config["components"].values() if "weak_labels" in pipe)
+    assert gate["weak_labels"] is None
+    assert "weak_labels" not in written(recipe, config, "")
+
+
+def test_a_deprecated_setting_with_a_value_is_written():
+    recipe = read_recipes()["gated"]
+    config = make_config(recipe)
+    config["components"]["gate"]["weak_labels"] = ["NAT"]
+    assert 'weak_labels = ["NAT"]' in written(recipe, config, "")
+
+
 def test_few_configs_are_files():
     assert sorted(path.stem for path in (ROOT / "configs").rglob("*")) == sorted(FILES)
 
@@ -71,6 +87,9 @@ def test_a_config_is_complete(path, base, tmp_path):
     given = read(path, base)
     given.to_disk(tmp_path / path.name)
     _, filled = fill_config(tmp_path / "filled.cfg", tmp_path / path.name, silent=True)
+    for pipe in given["components"].values():
+        if "rare_labels" in pipe:
+            pipe.setdefault("weak_labels", None)  # its deprecated name is not written
     assert dict(filled) == dict(given)
     config = given.interpolate()
     assert "ner" in util.load_model_from_config(config, auto_fill=False, validate=True).pipe_names

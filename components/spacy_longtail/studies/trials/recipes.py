@@ -12,6 +12,7 @@ from spacy.cli.init_config import RECOMMENDATIONS
 from spacy.util import get_sourced_components, load_model_from_config
 from thinc.api import Config
 
+from ...aliases import SETTINGS
 from ...errors import Errors
 from ...extras import require_of
 from ...faults import message_of
@@ -95,7 +96,7 @@ def written(recipe: Recipe, config: Config, use: str) -> str:
 def commented(config: Config, head: Iterable[str], comments: Mapping[str, str]) -> str:
     """Return the text of a config with comments, which `Config.to_str` cannot write.
 
-    config (Config): The config, not interpolated.
+    config (Config): The config, not interpolated. Deprecated settings that are null are omitted.
     head (Iterable[str]): Comment lines at the top.
     comments (Mapping[str, str]): Comments by dotted name of a value or a block.
     RETURNS (str): The text.
@@ -173,6 +174,8 @@ def _lines(block: Block, comments: Mapping[str, str], section: str = "") -> Iter
         if isinstance(value, dict) and not _is_short(name, value):
             blocks[name] = value
             continue
+        if key in SETTINGS and value is None:
+            continue  # a default that a new config should not show
         yield from _comment(comments.get(name, ""))
         is_variable = isinstance(value, str) and value.startswith("${")
         yield f"{key} = {value if is_variable else srsly.json_dumps(value)}"
