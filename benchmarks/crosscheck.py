@@ -37,7 +37,7 @@ from spacy_longtail.corpus.cutting import bare
 from spacy_longtail.corpus.folder import load_docs, read_types
 from spacy_longtail.corpus.parts import part_path
 from spacy_longtail.studies.trials.recipes import make_config, read_recipes
-from spacy_longtail.training.train import filled_in
+from spacy_longtail.training.filling import training_overrides
 
 ROOT = Path(__file__).parents[1]
 POOLS: dict[str, Literal["mean", "first"]] = {"reduce_mean.v1": "mean", "reduce_first.v1": "first"}
@@ -88,7 +88,7 @@ class Ours:
     """Pipeline of the config, trained in the same way as by `spacy train`."""
 
     def __init__(self, task: Task, seed: int) -> None:
-        overrides = filled_in(task.config, task.corpus, task.overrides(seed))
+        overrides = training_overrides(task.config, task.corpus, task.overrides(seed))
         self.nlp: Language = init_nlp(load_config(task.config, overrides=overrides), use_gpu=task.gpu_id)
         self.blocks = self.nlp.config.interpolate()
         self.training = registry.resolve(self.blocks["training"], schema=ConfigSchemaTraining)

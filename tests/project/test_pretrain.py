@@ -15,10 +15,10 @@ from spacy.util import load_model_from_config
 
 from spacy_longtail.heads.outputs import output_of
 from spacy_longtail.pretraining.donors import read_donors
+from spacy_longtail.training.filling import load_with_corpus_values
 from spacy_longtail.training.loading import load_weights
 from spacy_longtail.training.seen import SEEN_FILE as SEEN
 from spacy_longtail.training.seen import sketch
-from spacy_longtail.training.train import load_filled
 from tests.project.pretraining import RATES, check_scores, killed, resumed
 from tests.project.pretraining import run_pretrain as run
 from tests.util import (
@@ -361,7 +361,7 @@ def test_a_head_that_does_not_fit_is_refused(change, code, trained, tmp_path):
 
 def test_a_described_type_has_a_name_that_a_config_can_hold(tmp_path):
     folder = corpus_of(tmp_path / "odd", train=["[Ann|a:b] saw [Oslo|GEO]"], dev=["[Bo|a:b] left"])
-    load_filled(CONFIG, folder)  # not described, it is called by its name
+    load_with_corpus_values(CONFIG, folder)  # not described, it is called by its name
     for descriptions, problem in (
         ({"a:b": "something"}, "the type 'a:b'.*':'"),
         ({"GEO": "of ${nlp.lang}"}, r"'\$' in the text of GEO"),
@@ -370,8 +370,8 @@ def test_a_described_type_has_a_name_that_a_config_can_hold(tmp_path):
         types["descriptions"] = descriptions
         (folder / "types.json").write_text(json.dumps(types), encoding="utf8")
         with pytest.raises(ValueError, match=f"L271.*odd.*{problem}"):
-            load_filled(CONFIG, folder)
-        load_filled(CONFIG.with_name("baseline.cfg"), folder)
+            load_with_corpus_values(CONFIG, folder)
+        load_with_corpus_values(CONFIG.with_name("baseline.cfg"), folder)
 
 
 # The command

@@ -10,7 +10,9 @@ import srsly
 from spacy.util import load_config, logger
 
 from spacy_longtail.output.writing import NEW
+from spacy_longtail.training import filling
 from spacy_longtail.training import train as training
+from spacy_longtail.training.filling import load_with_corpus_values
 from tests.util import config_file, invoke, toy_corpus, tree
 
 CONFIG = config_file("baseline")
@@ -191,9 +193,9 @@ def test_an_error_in_a_config_that_only_looks_like_one_with_a_code_is_given_one(
     def fail(config):
         raise ValueError("[Loggers] are missing")
 
-    monkeypatch.setattr(training, "require_of", fail)
+    monkeypatch.setattr(filling, "require_of", fail)
     with pytest.raises(ValueError, match=r"^\[L438\].*\[Loggers\] are missing"):
-        training.load_filled(Path("my.cfg"), Path("corpus/tiny"))
+        load_with_corpus_values(Path("my.cfg"), Path("corpus/tiny"))
 
 
 def test_a_training_that_fails_restores_the_level_of_spacys_logger(work, monkeypatch):
@@ -208,6 +210,6 @@ def test_a_training_that_fails_restores_the_level_of_spacys_logger(work, monkeyp
 def test_a_training_without_an_end_is_refused(epochs, work):
     """Asked of the check alone: through the command a fault would train without an end."""
     ends = {"training.max_steps": 0, "training.patience": 0, "training.max_epochs": epochs}
-    endless = training.load_filled(Path("my.cfg"), Path("corpus/tiny"), ends)
+    endless = load_with_corpus_values(Path("my.cfg"), Path("corpus/tiny"), ends)
     with pytest.raises(ValueError, match=r"L438.*max_epochs"):
         training.check_trainable(endless, Path("my.cfg"))

@@ -9,7 +9,7 @@ from spacy.util import load_config
 
 from spacy_longtail.studies.trials.compose import read_base
 from spacy_longtail.studies.trials.process import ProcessEnd
-from spacy_longtail.studies.trials.recipes import fill
+from spacy_longtail.studies.trials.recipes import with_corpus_and_defaults
 from spacy_longtail.studies.tuning import search as module
 from spacy_longtail.studies.tuning.search import Search, best_of
 from tests.util import config_file, invoke, new_file, run_spacy, toy_corpus
@@ -294,7 +294,9 @@ def test_the_best_config_is_complete_and_commented(corpus, tmp_path):
     assert config["corpora"]["train"]["repeats"]["cap"] == best.values["corpora.train.repeats.cap"]
     assert config["longtail"]["labels"] == ["PER", "GEO", "ART", "NAT"]
     assert config["paths"]["train"] == str(corpus / "train.spacy")
-    assert fill(load_config(path), corpus, "it") == load_config(path)  # nothing to fill in
+    assert with_corpus_and_defaults(load_config(path), corpus, "it") == load_config(
+        path
+    )  # nothing to fill in
     assert "${corpora.plain}" in text  # variables stay
     own = {p.name: p.baseline for p in search.parameters}[LAM]
     assert f"# tuned: 0.05 to 1; the baseline has {own}\nlam = {best.values[LAM]}\n" in text

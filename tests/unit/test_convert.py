@@ -21,7 +21,7 @@ from spacy_longtail.corpus.formats.base import FileOptions
 from spacy_longtail.corpus.formats.spans import is_tangled
 from spacy_longtail.corpus.parts import part_path
 from spacy_longtail.corpus.tokenizers import CharacterTokenizer, blank
-from spacy_longtail.training.train import filled_in
+from spacy_longtail.training.filling import training_overrides
 from tests.util import config_file, new_file, refused, run_app, tree, write_files
 
 ROOT = Path(__file__).parents[2]
@@ -372,7 +372,7 @@ def test_a_tokenizer_that_fails_on_a_text(tmp_path, monkeypatch):
 )
 def test_training_gets_the_tokenizer_of_the_corpus(declared, tokenizer, tmp_path):
     new_file(tmp_path / "types.json", json.dumps({"labels": ["X"], "tail": ["X"], **declared}))
-    found = filled_in(ROOT / "configs" / "baseline.cfg", tmp_path)
+    found = training_overrides(ROOT / "configs" / "baseline.cfg", tmp_path)
     assert found["nlp.lang"] == declared.get("lang", "en")
     assert found.get("nlp.tokenizer", {}).get("@tokenizers") == tokenizer
 
@@ -380,9 +380,9 @@ def test_training_gets_the_tokenizer_of_the_corpus(declared, tokenizer, tmp_path
 def test_training_reads_a_part_from_its_file_or_folder(tmp_path):
     new_file(tmp_path / "types.json", '{"labels": ["X"], "tail": ["X"]}')
     config = ROOT / "configs" / "baseline.cfg"
-    assert filled_in(config, tmp_path)["paths.train"] == str(tmp_path / "train.spacy")
+    assert training_overrides(config, tmp_path)["paths.train"] == str(tmp_path / "train.spacy")
     (tmp_path / "train").mkdir()
-    assert filled_in(config, tmp_path)["paths.train"] == str(tmp_path / "train")
+    assert training_overrides(config, tmp_path)["paths.train"] == str(tmp_path / "train")
 
 
 def test_training_gets_the_types_in_words(tmp_path):
@@ -392,14 +392,14 @@ def test_training_gets_the_types_in_words(tmp_path):
         "descriptions": {"SHIP": "a named vessel"},
     }
     new_file(tmp_path / "types.json", json.dumps(types))
-    found = filled_in(config_file("bert_mrc"), tmp_path)
+    found = training_overrides(config_file("bert_mrc"), tmp_path)
     config = load_config(config_file("bert_mrc"), overrides=found, interpolate=True)
     asked = {"PER": "person: people, by name", "SHIP": "a named vessel", "festival": "festival"}
     assert config["components"]["ner"]["queries"] == asked
     described = load_config(ROOT / "configs" / "pretrained_cnn.cfg", interpolate=False)
     described["longtail"]["descriptions"] = {"PER": "somebody"}
     described.to_disk(tmp_path / "own.cfg")
-    own = filled_in(tmp_path / "own.cfg", tmp_path)["longtail.descriptions"]
+    own = training_overrides(tmp_path / "own.cfg", tmp_path)["longtail.descriptions"]
     assert own == {"PER": "somebody", "SHIP": "a named vessel"}
 
 

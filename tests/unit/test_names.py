@@ -15,7 +15,7 @@ from spacy_longtail.augment import MentionReplacement
 from spacy_longtail.corpus.names import count_names, read_names, words_by, write_names
 from spacy_longtail.models import ListedNames
 from spacy_longtail.readers import create_names_corpus
-from spacy_longtail.training.train import load_filled
+from spacy_longtail.training.filling import load_with_corpus_values
 from tests.util import examples, new_file, refused, run_app, toy_corpus, write_files
 
 NAMES = {"EVE": [["Sandy"], ["Storm", "Ida"]], "GEO": [["Oslo"]]}
@@ -305,11 +305,11 @@ def test_the_recipe_trains_on_a_corpus_with_lists(corpus, config, tmp_path):
 
 
 def test_a_config_takes_the_lists_of_the_corpus_or_keeps_its_own(corpus, config, tmp_path):
-    assert load_filled(config, corpus)["paths"]["names"] == str(corpus / "names.jsonl")
+    assert load_with_corpus_values(config, corpus)["paths"]["names"] == str(corpus / "names.jsonl")
     text = config.read_text(encoding="utf8")
     config.write_text(text.replace("names = null", 'names = "own/names.jsonl"'), encoding="utf8")
     bare = toy_corpus(tmp_path / "bare")
-    assert load_filled(config, bare)["paths"]["names"] == "own/names.jsonl"
+    assert load_with_corpus_values(config, bare)["paths"]["names"] == "own/names.jsonl"
 
 
 @pytest.mark.slow

@@ -26,8 +26,8 @@ from ..corpus.suspects import Audit, OutOfFold, cleanlab, find_suspects
 from ..errors import Errors
 from ..heads import SOFT_HEADS
 from ..pipes.token.ner import TokenNER
+from .filling import load_with_corpus_values
 from .loading import with_any_encoder
-from .train import load_filled
 
 BATCH = 64  # number of documents in a batch
 # The rest is spaCy's default, and longtail_token_ner's: softmax, a HashEmbedCNN of its own
@@ -104,7 +104,7 @@ def _settings(path: Path | None, corpus: Path, steps: int, seed: int) -> Config:
         "training.seed": seed,
         "training.eval_frequency": steps,  # the fold's scores are not looked at
     }
-    config = load_filled(path, corpus, settings)
+    config = load_with_corpus_values(path, corpus, settings)
     config["training"]["logger"] = {"@loggers": "spacy.ConsoleLogger.v1"}
     written = json.dumps(str(part_path(corpus, "train")))[1:-1]  # escaped as it is among the corpora
     filled = config.interpolate()

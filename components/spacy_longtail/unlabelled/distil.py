@@ -21,9 +21,10 @@ from ..errors import Errors, Warnings
 from ..evaluation.measuring import MeasuredPipeline, measure
 from ..output.writing import check_folder, check_outside, unless_holds, write_file
 from ..records import Record
+from ..training.filling import load_with_corpus_values
 from ..training.loading import load_for_types, load_pipeline
 from ..training.provenance import with_short_paths
-from ..training.train import BEST, check_trainable, load_filled, refuse_parts, train_model
+from ..training.train import BEST, check_trainable, refuse_parts, train_model
 from ..types import Block, Overrides
 from .mining import corpus_keys
 from .pool import PoolOptions, add_sentences, processed, read_pool
@@ -160,7 +161,7 @@ def _checked(request: DistilRequest, output: Path) -> Block:
             fix = "Name an existing pool, and run `split` if the corpus lacks a part."
             raise ValueError(Errors.L402.format(path=path, fix=fix))
     refuse_parts(request.overrides)
-    config = load_filled(request.config, request.gold, request.overrides)
+    config = load_with_corpus_values(request.config, request.gold, request.overrides)
     student = check_trainable(config, request.config)
     losses = [getattr(pipe, "loss", None) for _, pipe in student.pipeline]
     if request.soft != any(getattr(loss, "reads_soft", False) for loss in losses):

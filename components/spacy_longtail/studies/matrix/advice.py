@@ -18,7 +18,7 @@ from ...output.writing import check_file, write_file
 from ...types import Overrides
 from ..trials.compose import known_choices
 from ..trials.plan import Plan, read_plan
-from ..trials.recipes import commented, fill
+from ..trials.recipes import commented, with_corpus_and_defaults
 from ..trials.run import Matrix, TrialOptions
 from .pretrained_candidates import encoder_methods
 from .recommendation import Recommendation
@@ -210,7 +210,8 @@ def advise(
     advice = Advice(summary, choice, choice.best if best_guess else choice.method)
     trial = next(t for t in trials.values() if t.method.name == advice.written)
     lines = [part for text in _evidence(advice, candidates) for part in wrap(text, WIDTH)]
-    write_file(config, commented(fill(trial.config(), corpus, advice.written), lines, {}))
+    complete = with_corpus_and_defaults(trial.config(), corpus, advice.written)
+    write_file(config, commented(complete, lines, {}))
     return advice
 
 

@@ -9,14 +9,12 @@ from typing import Any
 
 import srsly
 from spacy.cli.init_config import RECOMMENDATIONS
-from spacy.util import get_sourced_components, load_model_from_config
 from thinc.api import Config
 
 from ...aliases import SETTINGS
 from ...errors import Errors
-from ...extras import require_of
 from ...faults import message_of
-from ...training.train import corpus_values, known_sections
+from ...training.filling import applicable_overrides, corpus_values, with_defaults
 from ...types import Block, Overrides
 from .compose import HERE, apply, block_of, compose, known_choices, read_base
 
@@ -113,22 +111,23 @@ def corpus_config(recipe: Recipe, corpus: Path | None) -> Config:
     """
     config = make_config(recipe)
     empty: Overrides = {"paths.train": None, "paths.dev": None}
-    apply(config, known_sections(empty, config) if corpus is None else corpus_values(config, corpus))
+    values = applicable_overrides(empty, config) if corpus is None else corpus_values(config, corpus)
+    apply(config, values)
     return config
 
 
-def fill(config: Config, corpus: Path, name: str) -> Config:
-    """Fill in a config as `spacy init fill-config` does, with the paths and types of a corpus.
+def with_corpus_and_defaults(config: Config, corpus: Path, name: str) -> Config:
+    """Add the paths and types of a corpus and all defaults to a config.
 
     config (Config): The config, not interpolated. It is not changed.
     corpus (Path): Folder of a converted corpus.
     name (str): Name of the config for messages.
-    RETURNS (Config): The filled config, not interpolated.
+    RETURNS (Config): The complete config, not interpolated.
     RAISES (ValueError): If the pipeline cannot be built (L480).
     """
-    filled = compose(config, {}, corpus_values(config, corpus))
+    with_corpus = compose(config, {}, corpus_values(config, corpus))
     try:
-        return _filled(filled)
+        return with_defaults(with_corpus)
     except (ValueError, ImportError, OSError, KeyError, TypeError) as error:
         raise ValueError(Errors.L480.format(name=name, problem=message_of(error))) from error
 
@@ -148,19 +147,7 @@ def make_config(recipe: Recipe) -> Config:
         for name in set(config[section]):
             if f"${{{section}.{name}}}" not in text:
                 del config[section][name]
-    return _filled(config)
-
-
-def _filled(config: Config) -> Config:
-    """Return a config as `spacy init fill-config` leaves it, in its own order.
-
-    No pipeline is loaded, but the packages of its components must be installed.
-    """
-    require_of(config)
-    sourced = get_sourced_components(config)
-    filled = load_model_from_config(config, auto_fill=True, exclude=list(sourced)).config
-    filled["components"].update(sourced)
-    return Config(filled).merge(config)  # the order is the config's
+    return with_defaults(config)
 
 
 def _lines(block: Block, comments: Mapping[str, str], section: str = "") -> Iterator[str]:

@@ -13,9 +13,10 @@ from tqdm import tqdm
 from ...errors import Errors
 from ...hub import check_models
 from ...output.writing import check_folder, unless_holds
+from ...training.filling import load_with_corpus_values
 from ...training.seen import warn_seen
 from ...training.startup import check_gpu
-from ...training.train import check_trainable, load_filled
+from ...training.train import check_trainable
 from ...types import Block
 from .plan import Plan, Trial, unusable
 from .process import ProcessEnd, Stop, launch
@@ -74,7 +75,7 @@ class Matrix:
                 path = Path(folder) / "config.cfg"
                 trial.config().to_disk(path, interpolate=False)
                 try:
-                    filled = load_filled(path, corpus)
+                    filled = load_with_corpus_values(path, corpus)
                     check_trainable(filled, Path(path.name))
                     check_models(filled.interpolate())
                 except ValueError as error:

@@ -26,7 +26,7 @@ from ...types import Overrides
 from ..trials.compose import block_of, compose, read_base
 from ..trials.plan import Trial, TrialMethod, is_whole
 from ..trials.process import MODEL, ProcessEnd
-from ..trials.recipes import commented, fill
+from ..trials.recipes import commented, with_corpus_and_defaults
 from ..trials.run import Runner, TrialOptions, run_trial
 from ..trials.store import (
     FOLDER,
@@ -257,8 +257,10 @@ class Search:
         for name in ("training.patience", "training.max_epochs"):
             if settings.get(name, 0) not in (0, -1):
                 raise cannot_search(f"{name} would be ignored: all train equal steps.", "Use --steps.")
-        filled = fill(compose(read_base(config), {}, settings), corpus, f"{config}")
-        whole = filled.interpolate()
+        complete = with_corpus_and_defaults(
+            compose(read_base(config), {}, settings), corpus, f"{config}"
+        )
+        whole = complete.interpolate()
         training = whole["training"]
         steps, frequency = training["max_steps"], training["eval_frequency"]
         if not (is_whole(steps) and is_whole(frequency) and 0 < MIN_EVALUATIONS * frequency <= steps):
@@ -272,7 +274,7 @@ class Search:
         self.corpus, self.output, self.seed = corpus, output, seed
         self.store, self.steps = TrialStore(output), int(steps)
         epochs = -1 if training["max_epochs"] == -1 else 0  # -1 streams
-        self.config = compose(filled, {}, {"training.patience": 0, "training.max_epochs": epochs})
+        self.config = compose(complete, {}, {"training.patience": 0, "training.max_epochs": epochs})
         self.parameters = read_parameters(whole, given)
         self.data = corpus_version(corpus)
         self.name = json_checksum(
@@ -297,7 +299,8 @@ class Search:
             shown = ", ".join(f"{name} = {value}" for name, value in values.items())
             with warnings.catch_warnings():  # the ends of a range may never be sampled
                 warnings.simplefilter("ignore")
-                fill(compose(self.config, {}, values), self.corpus, f"the config with {shown}")
+                tried = compose(self.config, {}, values)
+                with_corpus_and_defaults(tried, self.corpus, f"the config with {shown}")
         whole = self.config.interpolate()
         chosen_by = [name for name, weight in whole["training"]["score_weights"].items() if weight]
         if chosen_by != [DEV_SCORE]:
