@@ -2,6 +2,7 @@
 
 from .base import BinaryLoss, GoldLoss, Loss, SoftmaxLoss, TwoTaskGold, TwoTaskLoss, check_loss
 from .dice import Dice
-from .token import CrossEntropy, Distillation, Focal, MoM, OneVersusRestFocal
+from .distillation import Distillation
+from .token import CrossEntropy, Focal, MoM, OneVersusRestFocal
 from .two_task import AUCMargin, CompositionalAUC, TwoTaskCrossEntropy
 from .weights import InverseFrequency, LabelWeights, LogInverseFrequency

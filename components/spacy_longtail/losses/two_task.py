@@ -1,6 +1,6 @@
 """Losses of an entity output and a begin output per token: AUC margin, compositional AUC, CE."""
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 from pydantic import PositiveFloat
 from pydantic.dataclasses import dataclass
@@ -16,7 +16,19 @@ from .token import CrossEntropy
 DUAL_RATE = 0.1  # step of the running means and of alpha
 
 
-Mean = tuple[float, FloatsXd]  # mean loss of one output over a batch, and its gradient
+class Mean(NamedTuple):
+    """Mean loss of one output over a batch, with its gradient."""
+
+    loss: float
+    d_logits: FloatsXd  # (n_tokens,) or (n_tokens, n_tags)
+
+
+class Dual(NamedTuple):
+    """Running means of one output and the dual variable of its margin, as in `TwoTaskState`."""
+
+    a: float  # mean score of the positives
+    b: float  # mean score of the negatives
+    alpha: float
 
 
 def take_mean(rows: Rows, mask: Floats1d) -> Mean:
@@ -27,13 +39,13 @@ def take_mean(rows: Rows, mask: Floats1d) -> Mean:
     xp = get_array_module(rows.f)
     mask = xp.asarray(mask, dtype=rows.f.dtype)
     f, d_rows = rows.times(mask / xp.maximum(mask.sum(), 1.0))
-    return float(f.sum()), d_rows
+    return Mean(float(f.sum()), d_rows)
 
 
 def _add(entity: Mean, begin: Mean, begin_weight: float, state: TwoTaskState) -> TwoTaskResult:
-    (entity_loss, d_entity), (begin_loss, d_begin) = entity, begin
-    d_scores = get_array_module(d_entity).stack([d_entity, begin_weight * d_begin], axis=1)
-    return TwoTaskResult(entity_loss + begin_weight * begin_loss, d_scores, state)
+    xp = get_array_module(entity.d_logits)
+    d_scores = xp.stack([entity.d_logits, begin_weight * begin.d_logits], axis=1)
+    return TwoTaskResult(entity.loss + begin_weight * begin.loss, d_scores, state)
 
 
 @dataclass(frozen=True, config=CHECKED)
@@ -92,29 +104,32 @@ class AUCMargin(TwoTaskLoss):
         self, scores: Floats2d, gold: TwoTaskGold, mask: Floats1d, state: TwoTaskState
     ) -> TwoTaskResult:
         mask = get_array_module(scores).asarray(mask, dtype=scores.dtype)
-        duals = zip(state.a, state.b, state.alpha, strict=True)
+        duals = map(Dual, state.a, state.b, state.alpha)
         outputs = (self._output(scores[:, i], gold[i], mask, dual) for i, dual in enumerate(duals))
-        (entity, first), (begin, second) = outputs
-        a, b, alpha = zip(first, second, strict=True)
-        return _add(entity, begin, self.begin_weight, state._replace(a=a, b=b, alpha=alpha))
+        (entity, of_entity), (begin, of_begin) = outputs
+        after = state._replace(
+            a=(of_entity.a, of_begin.a),
+            b=(of_entity.b, of_begin.b),
+            alpha=(of_entity.alpha, of_begin.alpha),
+        )
+        return _add(entity, begin, self.begin_weight, after)
 
-    def _output(
-        self, z: Floats1d, target: Floats1d, mask: Floats1d, dual: tuple[float, float, float]
-    ) -> tuple[Mean, tuple[float, float, float]]:
+    def _output(self, z: Floats1d, target: Floats1d, mask: Floats1d, dual: Dual) -> tuple[Mean, Dual]:
         """Return loss and gradient of one output, and its means and dual variable afterwards."""
         xp = get_array_module(z)
         positive = mask * (target > 0)
         negative = mask - positive
         n_pos, n_neg = float(positive.sum()), float(negative.sum())
         if not n_pos or not n_neg:
-            return (0.0, xp.zeros_like(z)), dual
+            return Mean(0.0, xp.zeros_like(z)), dual
         h = sigmoid(z)
         mean_pos = float((positive * h).sum()) / n_pos
         mean_neg = float((negative * h).sum()) / n_neg
+        next_a = dual.a + 2 * DUAL_RATE * (mean_pos - dual.a)
+        next_b = dual.b + 2 * DUAL_RATE * (mean_neg - dual.b)
+        climb = 2 * (self.margin + next_b - next_a) - 2 * dual.alpha
+        after = Dual(next_a, next_b, max(0.0, dual.alpha + DUAL_RATE * climb))
         a, b, alpha = dual
-        next_a, next_b = a + 2 * DUAL_RATE * (mean_pos - a), b + 2 * DUAL_RATE * (mean_neg - b)
-        climb = 2 * (self.margin + next_b - next_a) - 2 * alpha
-        after = next_a, next_b, max(0.0, alpha + DUAL_RATE * climb)
         if self.form == "stateless":
             a, b = mean_pos, mean_neg
             alpha = max(0.0, self.margin - a + b)
@@ -122,7 +137,7 @@ class AUCMargin(TwoTaskLoss):
         loss += float((negative * (h - b) ** 2).sum()) / n_neg
         loss += 2 * alpha * (self.margin + mean_neg - mean_pos) - alpha**2
         d_h = 2 / n_pos * positive * (h - a - alpha) + 2 / n_neg * negative * (h - b + alpha)
-        return (loss, d_h * (h * sigmoid(-z))), after
+        return Mean(loss, d_h * (h * sigmoid(-z))), after
 
 
 @dataclass(frozen=True, config=CHECKED)
