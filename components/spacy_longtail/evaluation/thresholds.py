@@ -15,7 +15,7 @@ from ..output.writing import check_folder, unless_holds, whole_folder
 from ..pipes.gate.fitting import fit_gate
 from ..pipes.neighbours import is_gate
 from ..pipes.scores.calibration import (
-    Curves,
+    CurvesByType,
     choose_types,
     entity_outcomes,
     fit_curves,
@@ -113,14 +113,14 @@ def fit_thresholds(
 
 
 def _set_thresholds(
-    nlp: Language, pipe: Any, types: dict[str, ChosenType], curves: Curves, abstain_key: str | None
+    nlp: Language, pipe: Any, types: dict[str, ChosenType], curves: CurvesByType, abstain_key: str | None
 ) -> None:
     """Set the thresholds and the calibration of an NER, in the component and in the config.
 
     nlp (Language): The pipeline.
     pipe (Any): The NER.
     types (Dict[str, ChosenType]): Threshold of each type.
-    curves (Curves): Calibration curves.
+    curves (Dict[str, CalibrationCurve]): Calibration curves by type.
     abstain_key (Optional[str]): Key in doc.spans for entities below their threshold. By default the
         key of the component.
     """

@@ -18,7 +18,7 @@ from ..sentences import sentence_bounds
 from ..settings import finite
 from .base import EntityScorer, UntrainedPipe, factory
 from .label_checks import check_known, check_types
-from .saved import Curves
+from .saved import SavedCurves
 from .scores.merging import merge_spans
 from .scores.spans import ScoredSpan
 from .scores.thresholding import CALIBRATION, check_judging
@@ -44,7 +44,7 @@ class GLiNERNER(EntityScorer, UntrainedPipe):
     SOURCE: Zaratiana et al. 2024, arXiv:2311.08526.
     """
 
-    learnt: ClassVar = {"types": dict[str, str], CALIBRATION: Curves}
+    learnt: ClassVar = {"types": dict[str, str], CALIBRATION: SavedCurves}
     required = ("model_name", "types")
 
     def __init__(

@@ -13,8 +13,8 @@ from pydantic import Field, TypeAdapter, ValidationError
 from ..errors import Errors
 from ..types import Block
 
-Curve = Annotated[list[float], Field(min_length=2, max_length=2)]  # slope and shift of a calibration
-Curves = dict[str, Curve] | None  # by type
+SavedCurve = Annotated[list[float], Field(min_length=2, max_length=2)]  # slope and shift
+SavedCurves = dict[str, SavedCurve] | None  # calibration curves by type
 Weights = dict[str, float] | None  # by class
 Probability = Annotated[float, Field(ge=0, le=1)]
 Thresholds = dict[str, Probability] | None  # by type

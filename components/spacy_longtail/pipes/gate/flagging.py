@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from itertools import compress
+from typing import NamedTuple
 
 import numpy as np
 from spacy.tokens import Doc, Span, SpanGroup
@@ -14,7 +15,14 @@ from ..scores.thresholding import PIPES
 
 RULE_SCORE = 1.0  # of a span that came without one, such as a ruler's
 Parts = list[tuple[int, int]]  # of a document: first token and one past the last of each
-Row = tuple[Span, float, str]  # a span, its score, and the component that flagged it; "" for a rule
+
+
+class FlaggedSpan(NamedTuple):
+    """Span that a component or a rule has flagged."""
+
+    span: Span
+    score: float
+    pipe: str  # name of the component; "" for a rule
 
 
 def write_all_flagged(docs: Iterable[Doc], key: str, name: str, flags: Ints1d, scores: Floats1d) -> None:
@@ -30,18 +38,18 @@ def write_all_flagged(docs: Iterable[Doc], key: str, name: str, flags: Ints1d, s
     """
     at = 0
     for doc in docs:
-        bounds, rows = all_bounds(doc), list(_of_others(doc, key, name))
+        bounds, flagged = all_bounds(doc), list(_of_others(doc, key, name))
         for i in np.flatnonzero(flags[at : at + len(bounds)]).tolist():
             start, end = bounds[i]
-            rows.append((doc[start:end], float(scores[at + i]), name))
+            flagged.append(FlaggedSpan(doc[start:end], float(scores[at + i]), name))
         at += len(bounds)
-        rows.sort(key=lambda row: (row[0].start, row[0].end))
+        flagged.sort(key=lambda f: (f.span.start, f.span.end))
         attrs = doc.spans[key].attrs if key in doc.spans else {}
-        attrs = {**attrs, "scores": [score for _, score, _ in rows], PIPES: [pipe for *_, pipe in rows]}
-        doc.spans[key] = SpanGroup(doc, name=key, spans=[span for span, *_ in rows], attrs=attrs)
+        attrs = {**attrs, "scores": [f.score for f in flagged], PIPES: [f.pipe for f in flagged]}
+        doc.spans[key] = SpanGroup(doc, name=key, spans=[f.span for f in flagged], attrs=attrs)
 
 
-def _of_others(doc: Doc, key: str, name: str) -> Iterable[Row]:
+def _of_others(doc: Doc, key: str, name: str) -> Iterable[FlaggedSpan]:
     """Return what other components flagged, each span once, though a ruler may repeat it."""
     if key not in doc.spans:
         return ()
@@ -49,11 +57,12 @@ def _of_others(doc: Doc, key: str, name: str) -> Iterable[Row]:
     # a rule that came after a gate has left the lists as they were
     scores = [*group.attrs.get("scores", ()), *[RULE_SCORE] * len(group)]
     pipes = [*group.attrs.get(PIPES, ()), *[""] * len(group)]
-    rows: dict[tuple[int, int, str, str, str], Row] = {}
+    others: dict[tuple[int, int, str, str, str], FlaggedSpan] = {}
     for span, score, pipe in zip(group, scores, pipes, strict=False):
         if pipe != name:
-            rows.setdefault((span.start, span.end, span.label_, span.id_, pipe), (span, score, pipe))
-    return rows.values()
+            place = (span.start, span.end, span.label_, span.id_, pipe)
+            others.setdefault(place, FlaggedSpan(span, score, pipe))
+    return others.values()
 
 
 def flagged_parts(doc: Doc, key: str | None, who: str) -> Parts:

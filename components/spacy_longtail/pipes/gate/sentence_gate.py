@@ -23,7 +23,7 @@ from ...types import WEAK_SENTENCES, Block
 from ..base import Gate, LongtailPipe, check_finite, factory
 from ..label_checks import AUTO, check_labels, check_types
 from ..neighbours import boundary_setters
-from ..saved import Curve, Probability
+from ..saved import Probability, SavedCurve
 from ..scores.thresholding import CALIBRATION
 from ..scores.thresholds import calibrated
 from ..token.tagging import HASH_EMBED_CNN
@@ -65,7 +65,7 @@ class SentenceGate(Gate, LongtailPipe):
         "kept_share": float,
         "threshold": Probability,
         "auto_share": Probability,
-        CALIBRATION: Curve | None,
+        CALIBRATION: SavedCurve | None,
     }
     required = ("rare_labels", "auto_labels")
 

@@ -20,7 +20,7 @@ from ...types import Block
 from ..base import EntityScorer, LongtailPipe, check_finite, factory
 from ..label_checks import check_known, check_labels
 from ..neighbours import name_in
-from ..saved import Curves, Thresholds
+from ..saved import SavedCurves, Thresholds
 from ..scores.merging import merge_spans
 from ..scores.spans import ScoredSpan
 from ..scores.thresholding import CALIBRATION, check_judging
@@ -50,7 +50,7 @@ class MRCNER(EntityScorer, LongtailPipe):
     """
 
     learnt: ClassVar = {
-        CALIBRATION: Curves,
+        CALIBRATION: SavedCurves,
         "cut_queries": dict[str, CutQuery],
         "thresholds": Thresholds,
     }

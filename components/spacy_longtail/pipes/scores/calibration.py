@@ -15,12 +15,20 @@ from ...errors import Warnings
 from ...records import PRF
 from .chosen import CalibrationError, ChosenType, Goal
 from .thresholding import ANY_TYPE
-from .thresholds import OperatingPoint, calibrated, calibration_error, fit_curve, log_odds, points
+from .thresholds import (
+    CalibrationCurve,
+    OperatingPoint,
+    calibrated,
+    calibration_error,
+    fit_curve,
+    log_odds,
+    points,
+)
 
 N_FOLDS = 5
 MIN_OUTCOMES = 5  # both right and wrong candidates that a type needs for its own curve
 
-Curves = dict[str, tuple[float, float]]  # slope and shift of the log odds, by type
+CurvesByType = dict[str, CalibrationCurve]
 
 
 class Scored(NamedTuple):
@@ -63,11 +71,11 @@ def entity_outcomes(
     return scored, n_gold
 
 
-def fit_curves(by_type: Mapping[str, Scored]) -> Curves:
+def fit_curves(by_type: Mapping[str, Scored]) -> CurvesByType:
     """Fit a curve for each type with enough right and wrong candidates, and "*" for all others.
 
     by_type (Mapping[str, Scored]): Candidates of each type.
-    RETURNS (Curves): Slope and shift of the log odds. Types that share "*" have no own entry.
+    RETURNS (Dict[str, CalibrationCurve]): Curves by type. Types that share "*" have no own entry.
     """
     enough = {name: scored for name, scored in by_type.items() if _is_enough(scored)}
     curves = {name: fit_curve(scored.logits, scored.right) for name, scored in enough.items()}
@@ -124,7 +132,7 @@ def choose_types(
     name: str,
     by_type: Mapping[str, Scored],
     n_gold: Mapping[str, int],
-    curves: Curves,
+    curves: CurvesByType,
     goal: Goal,
     min_mentions: int,
 ) -> dict[str, ChosenType]:
@@ -133,7 +141,7 @@ def choose_types(
     name (str): Name of the component, for warnings.
     by_type (Mapping[str, Scored]): Candidates of each type.
     n_gold (Mapping[str, int]): Number of gold mentions of each type.
-    curves (Curves): Calibration curves.
+    curves (Dict[str, CalibrationCurve]): Calibration curves by type.
     goal (Goal): Goal of the thresholds.
     min_mentions (int): Minimum number of gold mentions to choose a threshold.
     RETURNS (Dict[str, ChosenType]): Threshold of each type, with scores before and after.

@@ -87,23 +87,31 @@ def log_odds(p: Floats1d) -> Floats1d:
     return np.log(p / (1 - p))
 
 
-def calibrated(logits: Floats1d, curve: Sequence[float] | None) -> Floats1d:
+class CalibrationCurve(NamedTuple):
+    """Line that makes a score a probability: sigmoid(slope * log odds of the score + shift)."""
+
+    slope: float = 1.0
+    shift: float = 0.0
+
+
+def calibrated(logits: Floats1d, curve: CalibrationCurve | Sequence[float] | None) -> Floats1d:
     """Return the probabilities of log odds, by a calibration curve if there is one.
 
     logits (Floats1d): Log odds of the scores, of any shape.
-    curve (Optional[Sequence[float]]): Slope and shift of the log odds, as `fit_curve` returns them.
+    curve (Optional[CalibrationCurve | Sequence[float]]): The curve, as `fit_curve` returns it or as
+        a saved component has it.
     """
-    slope, shift = curve or (1.0, 0.0)
+    slope, shift = curve or CalibrationCurve()
     return sigmoid(slope * logits + shift)
 
 
-def fit_curve(logits: Floats1d, right: Ints1d) -> tuple[float, float]:
+def fit_curve(logits: Floats1d, right: Ints1d) -> CalibrationCurve:
     """Fit slope and shift of the log odds that make scores probabilities, by maximum likelihood.
 
     logits (Floats1d): Log odds of the scores, shape (n,).
     right (Ints1d): Whether each scored candidate is right, shape (n,).
-    RETURNS (Tuple[float, float]): A score p becomes sigmoid(slope * log odds + shift). The slope is
-        1 where higher scores are not right more often, so that the order of scores stays.
+    RETURNS (CalibrationCurve): The curve. Its slope is 1 where higher scores are not right more
+        often, so that the order of scores stays.
     SOURCE: Platt 1999, with targets (n+ + 1)/(n+ + 2) and 1/(n- + 2); with a shift of 0 the
         temperature 1 / slope of Guo et al. 2017.
     """
@@ -112,8 +120,8 @@ def fit_curve(logits: Floats1d, right: Ints1d) -> tuple[float, float]:
     ones = np.ones((len(logits), 1))
     slope, shift = _newton(np.append(logits[:, None], ones, axis=1), target, np.zeros(len(logits)))
     if slope > MIN_SLOPE:
-        return slope, shift
-    return 1.0, _newton(ones, target, logits)[0]
+        return CalibrationCurve(slope, shift)
+    return CalibrationCurve(shift=_newton(ones, target, logits)[0])
 
 
 def _newton(inputs: Floats2d, target: Floats1d, offset: Floats1d) -> list[float]:

@@ -22,7 +22,7 @@ from ...losses import Loss
 from ...output.amounts import number
 from ...types import Block, TwoTaskState
 from ..base import EntityScorer, LongtailPipe
-from ..saved import Curves, Thresholds, Weights, bad_cfg
+from ..saved import SavedCurves, Thresholds, Weights, bad_cfg
 from ..scores.probabilities import SETTING, write_probabilities
 from ..scores.spans import ScoredSpan
 from ..scores.thresholding import CALIBRATION
@@ -71,7 +71,7 @@ class TokenTagger(EntityScorer, LongtailPipe):
         "unseen": list[str],
         "thresholds": Thresholds,
         "reads_documents": bool,
-        CALIBRATION: Curves,
+        CALIBRATION: SavedCurves,
     }
     saved = (DATA,)
     required = ("head", "scheme", "types")

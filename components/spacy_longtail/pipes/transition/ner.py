@@ -26,7 +26,7 @@ from ...losses import GoldLoss, Loss, check_loss
 from ...types import Overrides
 from ..base import check_finite, check_head_rate, factory, with_head_rate
 from ..label_checks import check_known, check_types, warn_without_mention
-from ..saved import Curves, Thresholds, Weights, bad_cfg, read_cfg, unknown_types
+from ..saved import SavedCurves, Thresholds, Weights, bad_cfg, read_cfg, unknown_types
 from ..scores.probabilities import SETTING, write_probabilities
 from ..scores.spans import ScoredSpan, add_scores
 from ..scores.thresholding import CALIBRATION, check_judging, judge
@@ -126,7 +126,7 @@ class LongtailNER(EntityRecognizer):
         "include": list[str] | None,
         "scores_key": str | None,
         "class_values": Weights,
-        CALIBRATION: Curves,
+        CALIBRATION: SavedCurves,
         "thresholds": Thresholds,
         "abstain_key": str | None,
         SETTING: bool | None,
