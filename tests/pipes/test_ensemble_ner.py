@@ -160,11 +160,12 @@ def test_it_is_not_trained():
         "initialized": lambda: nlp.initialize(lambda: examples(nlp)),
         "trained": lambda: nlp.update(examples(nlp)),
         "type 'SHIP'": lambda: ner.add_label("SHIP"),
+        "other types": lambda: ner.set_labels({"SHIP": "ship"}),
     }
     for said, action in actions.items():
         with pytest.raises(ValueError, match=f"L303.*'?ner'? cannot .*{said}.*frozen_components"):
             action()
-    assert ner.add_label("NAT") == 0
+    assert ner.add_label("NAT") == 0 and "SHIP" not in ner.labels
 
 
 def test_it_teaches():

@@ -133,6 +133,10 @@ class EnsembleNER(TokenTagger):
         """Refuse a type that the members have not learnt. RETURNS (int): 0 for one of theirs."""
         return 0 if label in self.labels else self._refuse(f"learn the type {label!r}")
 
+    def set_labels(self, labels: Mapping[str, str] | Iterable[str]) -> NoReturn:
+        """Refuse other types, because the members have learnt theirs."""
+        self._refuse("get other types")
+
     def initialize(self, get_examples: Callable, **settings: Any) -> NoReturn:
         """Refuse, because the members were trained by themselves."""
         self._refuse("be initialized")
