@@ -8,7 +8,8 @@ import typer
 from thinc.api import Config
 from wasabi import msg
 
-from spacy_longtail.studies.trials.recipes import FILES, WIDTH, make_config, read_recipes, written
+from spacy_longtail.studies.trials.commented import WIDTH
+from spacy_longtail.studies.trials.recipes import FILES, make_config, read_recipes, written
 
 ROOT = Path(__file__).parents[1]
 # configs that commands and workflows of project.yml train; the command `recipe` trains all others

@@ -16,9 +16,10 @@ from ...hub import load_transformer
 from ...output.amounts import number, percent
 from ...output.writing import check_file, write_file
 from ...types import Overrides
+from ..trials.commented import commented
 from ..trials.compose import known_choices
 from ..trials.plan import Plan, read_plan
-from ..trials.recipes import commented, with_corpus_and_defaults
+from ..trials.recipes import with_corpus_and_defaults
 from ..trials.run import Matrix, TrialOptions
 from .pretrained_candidates import encoder_methods
 from .recommendation import Recommendation

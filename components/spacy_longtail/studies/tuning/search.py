@@ -23,10 +23,11 @@ from ...training.seen import warn_seen
 from ...training.startup import check_gpu
 from ...training.train import refuse_parts
 from ...types import Overrides
+from ..trials.commented import commented
 from ..trials.compose import block_of, compose, read_base
 from ..trials.plan import Trial, TrialMethod, is_whole
 from ..trials.process import MODEL, ProcessEnd
-from ..trials.recipes import commented, with_corpus_and_defaults
+from ..trials.recipes import with_corpus_and_defaults
 from ..trials.run import Runner, TrialOptions, run_trial
 from ..trials.store import (
     FOLDER,
