@@ -99,8 +99,8 @@ def test_the_verdict_and_one_figure_come_first(golden):
     html, twin, summary = golden
     main = unescape(html[html.index("<main") :]).replace("\u00a0", " ")
     assert summary["sentence"] == (
-        "focal finds 10 of the 10 rare entities, baseline 2. Of the rare entities that it names,"
-        " 100.0 % are right; of those that baseline names, 100.0 %."
+        "focal finds 10 of the 10 rare entities, baseline 2. Of the rare entities that focal "
+        "predicts, 100.0 % are correct; of the rare entities that baseline predicts, 100.0 %."
     )
     order = [summary["verdict"], summary["sentence"], "<svg", 'id="sure"', 'id="entities"', "<table"]
     assert [main.index(text) for text in order] == sorted(main.index(text) for text in order)

@@ -128,14 +128,15 @@ def average_weights(pipelines: Sequence[Language], paths: Sequence[Path | str]) 
                 raise refused(path, f"{name!r} is an ensemble", "Name the runs that it was made of.")
             _check_not_judged(path, pipe)
     weights = list(map(_weights, pipelines))
-    unlike = f"it is built otherwise, or has other types or settings, than {paths[0]}"
+    unlike = f"its architecture, types or settings differ from those of {paths[0]}"
     _check_alike(pipelines, paths, list(map(_comparable_state, pipelines, weights)), unlike)
     for path, arrays in zip(paths, weights, strict=True):
         cosine = _cosine(weights[0], arrays)
         if cosine < COSINE:
             raise refused(
                 path,
-                f"it and {paths[0]} began apart: their weights have a cosine of {cosine:.2f}",
+                f"it and {paths[0]} did not start from the same weights: the cosine similarity of their "
+                f"weights is {cosine:.2f}",
                 "Omit --weights to average their probabilities instead, or train runs that start from "
                 "the same pretrained encoder, as configs/pretrained_cnn.cfg does.",
             )

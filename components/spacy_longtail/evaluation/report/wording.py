@@ -41,10 +41,14 @@ def counted(report: Report) -> str:
     (right, predicted, gold), *others = report.mentions
     what = "rare entities" if report.is_rare else "entities"
     counts = f"{report.ours} finds {round(right, 1):,.9g} of the {gold:,.9g} {what}"
-    exact = f"Of the {what} that it names, {percent(right / (predicted or 1))} % are right"
+    exact = (
+        f"Of the {what} that {report.ours} predicts, {percent(right / (predicted or 1))} % are correct"
+    )
     for right, predicted, _ in others:
         counts += f", {report.baseline} {round(right, 1):,.9g}"
-        exact += f"; of those that {report.baseline} names, {percent(right / (predicted or 1))} %"
+        exact += (
+            f"; of the {what} that {report.baseline} predicts, {percent(right / (predicted or 1))} %"
+        )
     return f"{counts}. {exact}."
 
 

@@ -76,7 +76,7 @@ class PlanFile(BaseModel):
         problems = {
             "it has neither grids nor methods.": not (self.grids or self.methods),
             f"two corpora have the same name, found {', '.join(names)}.": _repeats(names),
-            "a size or a share stands twice.": _repeats(self.sizes) or _repeats(self.shares),
+            "a size or share is listed twice.": _repeats(self.sizes) or _repeats(self.shares),
             "it has sizes and shares: one study has one of them.": self.sizes and self.shares,
             "each partition has its own seed: leave seeds out.": drawn and "seeds" in given,
             "partitions need sizes or shares.": not drawn and "partitions" in given,
@@ -248,7 +248,7 @@ def _read_fields(path: Path, given: Overrides) -> PlanFile:
     except Exception as error:  # srsly's parser raises many types of errors
         raise unusable(path, f"it is no YAML ({' '.join(str(error).split())}).") from error
     if not isinstance(read, dict):
-        raise unusable(path, "it holds no mapping.")
+        raise unusable(path, "it is not a mapping of field names to values.")
     try:
         fields = PlanFile.model_validate(_overridden(read, given))
     except ValidationError as error:
