@@ -11,7 +11,7 @@ from spacy.tokens import Doc
 
 from spacy_longtail.corpus.boundaries import BATCH, boundary_pipeline, with_boundaries
 from spacy_longtail.corpus.folder import convert_corpus, stream_docs
-from spacy_longtail.corpus.formats.base import Events
+from spacy_longtail.corpus.formats.context import Events
 from tests.util import new_file, refused, run_app, save_docs
 
 NLP = spacy.blank("en")

@@ -17,7 +17,7 @@ from spacy.util import load_config
 from spacy_longtail.corpus import parts
 from spacy_longtail.corpus.descriptions import has_open_types
 from spacy_longtail.corpus.folder import CorpusTypes, convert_corpus, read_types, stream_docs
-from spacy_longtail.corpus.formats.base import FileOptions
+from spacy_longtail.corpus.formats.options import FileOptions
 from spacy_longtail.corpus.formats.spans import is_tangled
 from spacy_longtail.corpus.parts import part_path
 from spacy_longtail.corpus.tokenizers import CharacterTokenizer, blank

@@ -10,7 +10,8 @@ from spacy.tokens import Doc, DocBin
 
 from spacy_longtail.corpus import folder
 from spacy_longtail.corpus.folder import convert_corpus, read_conversion, read_types, stream_docs
-from spacy_longtail.corpus.formats.base import Columns, Events
+from spacy_longtail.corpus.formats.context import Events
+from spacy_longtail.corpus.formats.options import Columns
 from spacy_longtail.corpus.formats.sources import FORMATS
 from spacy_longtail.unlabelled.pool import PoolOptions, read_pool
 from tests.util import new_file, refused, run_app, write_files

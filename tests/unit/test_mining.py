@@ -15,7 +15,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
 
 from spacy_longtail.corpus.folder import load_docs
-from spacy_longtail.corpus.formats.base import Events
+from spacy_longtail.corpus.formats.context import Events
 from spacy_longtail.corpus.likeness import skeleton, text_key
 from spacy_longtail.pipes.transition.actions import beginnings, columns_of, scored_entities
 from spacy_longtail.unlabelled import pool as pool_module

@@ -11,7 +11,7 @@ from typer import Option
 from wasabi import msg
 
 from ..corpus.checks import Check, check_corpus
-from ..corpus.formats.base import excerpt
+from ..corpus.formats.context import excerpt
 from ..corpus.suspects import Audit, ReviewFormat, problem, review_records
 from ..output.amounts import number
 from ..output.writing import check_file, write_file

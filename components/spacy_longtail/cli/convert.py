@@ -9,8 +9,9 @@ from wasabi import msg
 from ..corpus.boundaries import SENTENCIZER
 from ..corpus.descriptions import has_open_types
 from ..corpus.folder import ConvertedPart, convert_corpus, read_conversion
-from ..corpus.formats.base import MEANINGS, Scheme, parse_columns, read_tag_names
+from ..corpus.formats.context import MEANINGS
 from ..corpus.formats.duplicates import Duplicates
+from ..corpus.formats.options import Scheme, parse_columns, read_tag_names
 from ..corpus.formats.sources import FORMATS
 from ..corpus.rare import RARE_MENTIONS, RARE_SHARE, rare_sentence
 from ..corpus.tokenizers import Tokens

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer import Argument, Option
 
-from ..corpus.formats.base import Misaligned, Offsets
+from ..corpus.formats.options import Misaligned, Offsets
 from ..settings import parse_pairs
 from ..training.provenance import from_override
 from ..types import Overrides

@@ -10,7 +10,8 @@ from spacy.tokens import Doc
 from spacy.util import minibatch
 
 from .cutting import bare
-from .formats.base import Events, bad_option
+from .formats.context import Events
+from .formats.options import bad_option
 from .formats.text import Place
 from .tokenizers import blank
 

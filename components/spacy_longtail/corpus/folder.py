@@ -28,10 +28,11 @@ from .descriptions import (
     write_json,
     write_types,
 )
-from .formats.base import Context, Events, Misaligned, check_losses
+from .formats.context import Context, Events, check_losses
 from .formats.docbin import stream_docs
 from .formats.duplicates import Duplicates
 from .formats.sources import FORMATS, find_parts
+from .formats.options import Misaligned
 from .names import NAMES, Names, convert_names
 from .parts import replacing_parts, write_part
 from .rare import rare_types, tail_types

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..corpus.descriptions import CorpusTypes, read_types
 from ..corpus.folder import PARTS, stream_docs, write_corpus
-from ..corpus.formats.base import Events
+from ..corpus.formats.context import Events
 from ..corpus.formats.docbin import check_docs
 from ..corpus.parts import part_path
 from ..corpus.tokenizers import blank

@@ -11,7 +11,7 @@ from spacy.util import minibatch
 
 from ..corpus.cutting import bare
 from ..corpus.descriptions import read_types
-from ..corpus.formats.base import Events
+from ..corpus.formats.context import Events
 from ..corpus.formats.docbin import stream_docs
 from ..corpus.likeness import text_key
 from ..corpus.parts import part_path

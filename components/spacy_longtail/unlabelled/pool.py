@@ -10,9 +10,10 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..corpus.cutting import bare
-from ..corpus.formats.base import Context, Events, FileOptions
 from ..corpus.formats.brat import annotation_file
+from ..corpus.formats.context import Context, Events
 from ..corpus.formats.json_files import read_records
+from ..corpus.formats.options import FileOptions
 from ..corpus.formats.records import NAMED
 from ..corpus.formats.sources import FORMATS, OURS, Source, find_parts
 from ..corpus.formats.spans import check_text, given_tokens, is_tangled, keep_values

@@ -12,7 +12,7 @@ from spacy.tokens import Doc
 from ..corpus.cutting import cut
 from ..corpus.descriptions import CorpusTypes, read_types, write_types
 from ..corpus.folder import PARTS
-from ..corpus.formats.base import Context, Events, check_losses
+from ..corpus.formats.context import Context, Events, check_losses
 from ..corpus.formats.docbin import stream_docs
 from ..corpus.formats.sources import find_parts
 from ..corpus.formats.tasks import prodigy_task

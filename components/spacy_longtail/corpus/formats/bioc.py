@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
-from .base import Context, Events, SpanOptions
+from .context import Context, Events
 from .json_files import JsonObject
+from .options import SpanOptions
 from .spans import CharSpan, Text, same_text
 from .text import Place, unreadable, xml_elements
 

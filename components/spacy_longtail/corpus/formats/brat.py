@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import Errors
-from .base import Context, FileOptions, SpanOptions
+from .context import Context
+from .options import FileOptions, SpanOptions
 from .spans import COUNT, CharSpan, Text, same_text
 from .text import Place, beside, lines, read_text, unreadable, unzipped
 

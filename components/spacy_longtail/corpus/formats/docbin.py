@@ -17,7 +17,7 @@ from ...errors import Errors
 from ..counts import BEGINS, MISSING, entity_bounds
 from ..cutting import sentence_docs
 from ..labels import check_label
-from .base import Context, Events
+from .context import Context, Events
 from .spans import CharSpan, annotate, check_span
 from .text import Place, unreadable
 

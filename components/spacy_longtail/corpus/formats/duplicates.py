@@ -8,7 +8,7 @@ from typing import Literal
 from spacy.tokens import Doc
 
 from ...errors import Errors
-from .base import TOLERABLE, Context, Events
+from .context import TOLERABLE, Context, Events
 from .spans import Text
 
 Duplicates = Literal["merge", "keep", "first", "refuse"]

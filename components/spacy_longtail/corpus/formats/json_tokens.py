@@ -6,8 +6,9 @@ from typing import Any
 
 from spacy.tokens import Doc
 
-from .base import Columns, Context
+from .context import Context
 from .json_files import JsonObject
+from .options import Columns
 from .spans import CharSpan, annotate, check_text, read_label
 from .tags import TaggedToken, TagReader, spaces_in, tokens_doc
 from .text import Place, unreadable

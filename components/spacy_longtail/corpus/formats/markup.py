@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from .base import Context, FileOptions, Misaligned, SpanOptions
+from .context import Context
+from .options import FileOptions, Misaligned, SpanOptions
 from .spans import CharSpan, Text
 from .text import Place, lines, unreadable
 

@@ -12,8 +12,9 @@ from pathlib import Path
 
 from spacy.tokens import Doc
 
-from .base import Context, Events, FileOptions, Misaligned, SpanOptions
+from .context import Context, Events
 from .markup import MENTION, parse_line
+from .options import FileOptions, Misaligned, SpanOptions
 from .spans import CharSpan, Text, annotate, check_text, read_label
 from .tags import TaggedToken, TagReader
 from .text import Place, beside, lines, read_text, unreadable, unzipped

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from spacy.tokens import Doc
 
-from .base import Context, FileOptions
+from .context import Context
+from .options import FileOptions
 from .tags import TaggedToken, TagReader, tokens_doc
 from .text import Place, lines, unreadable
 

@@ -12,17 +12,7 @@ from typing import Any
 from spacy.tokens import Doc
 
 from . import bioc
-from .base import (
-    DEFAULT_COLUMNS,
-    UTF16,
-    Columns,
-    Context,
-    Events,
-    Offsets,
-    SpanOptions,
-    TagOptions,
-    check_columns,
-)
+from .context import Context, Events
 from .json_files import JsonObject, read_records
 from .json_tokens import (
     PARAGRAPHS,
@@ -32,7 +22,9 @@ from .json_tokens import (
     has_tags,
     has_token_spans,
 )
-from .spans import CharSpan, Text, in_characters, keep_values
+from .offsets import in_characters
+from .options import DEFAULT_COLUMNS, UTF16, Columns, Offsets, SpanOptions, TagOptions, check_columns
+from .spans import CharSpan, Text, keep_values
 from .tags import TagReader, is_tag
 from .text import Place, unreadable
 

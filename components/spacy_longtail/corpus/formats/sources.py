@@ -12,9 +12,10 @@ from ...errors import Errors
 from ..descriptions import DECLARED, TYPES
 from ..names import NAMES
 from . import bioc, brat, docbin, markup, open_types, opennlp, pubtator, records, tables, xmi
-from .base import Context, FileOptions, Misaligned, SpanOptions
+from .context import Context
 from .duplicates import Duplicates, single_copies
 from .foreign import check_foreign
+from .options import FileOptions, Misaligned, SpanOptions
 from .spans import Text, text_doc
 from .text import Place, beside, head_of, unzipped
 

@@ -11,7 +11,8 @@ from typing import Literal
 
 from spacy.tokens import Doc
 
-from .base import DEFAULT_COLUMNS, Columns, Context, Events, TagOptions, check_columns
+from .context import Context, Events
+from .options import DEFAULT_COLUMNS, Columns, TagOptions, check_columns
 from .tags import Rows, TaggedToken, is_tag, spaces_in, tagged_docs
 from .text import Place, lines, open_text, unreadable
 

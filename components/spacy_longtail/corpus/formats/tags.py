@@ -10,7 +10,8 @@ from spacy.tokens import Doc
 from spacy.util import get_words_and_spaces
 from spacy.vocab import Vocab
 
-from .base import Context, Events, Scheme
+from .context import Context, Events
+from .options import Scheme
 from .text import Place, unreadable
 
 PREFIXES = {"auto": "BIESLU", "iob1": "BI", "iob2": "BI", "bioes": "BIES", "bilou": "BILU"}

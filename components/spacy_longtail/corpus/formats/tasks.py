@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from spacy.tokens import Doc
 
-from .base import UTF16
+from .options import UTF16
 from .records import OFFSETS
 
 Tool = Literal["prodigy", "doccano", "label-studio"]

@@ -4,8 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from .base import Context, SpanOptions
-from .spans import CharSpan, Text, character_offsets
+from .context import Context
+from .offsets import character_offsets
+from .options import SpanOptions
+from .spans import CharSpan, Text
 from .text import Place, unreadable, xml_elements
 
 LABELS = ("value", "label", "identifier", "entityType")  # features that name the type of an entity
