@@ -27,10 +27,10 @@ class CountedSentence(NamedTuple):
     """Hashes and annotation of a sentence, by which it is recognised elsewhere."""
 
     words: int  # hash of the words in any case; 0 without words
-    # hash of the words in their case ("May" is a name, "may" is not); 0 unless each is annotated
-    exact: int
+    exact: int  # hash of the words in their case: "May" is a name, "may" is not
     template: int  # hash of the sentence without its names and numbers; 0 for a short one
     entities: tuple[tuple[int, int, str], ...]  # first word, last word, type
+    complete: bool  # whether each word is annotated
     text: str  # with its entities marked up
 
 
@@ -68,9 +68,10 @@ class PartTally:
             joined = "\0".join(words)
             counted = CountedSentence(
                 words=get_string_id(joined.casefold()) if words else 0,
-                exact=get_string_id(joined) if words and counts.length == len(words) else 0,
+                exact=get_string_id(joined) if words else 0,
                 template=template_key(sentence, 0, len(sentence), bounds),
                 entities=tuple(entities),
+                complete=counts.length == len(words),
                 text=marked_up(sentence, 0, len(sentence), bounds),
             )
             self.sentences.append(counted)
@@ -169,7 +170,7 @@ def _repetitions(tallies: Mapping[str, PartTally]) -> dict[str, Any]:
                 examples=[sentence.text for sentence in leaked[:N_EXAMPLES]],
             )
         for sentence in worded:
-            if sentence.exact:
+            if sentence.complete:
                 other_part, other = first.setdefault(sentence.exact, (part, sentence))
                 if other.entities != sentence.entities and sentence.exact not in conflicts:
                     conflicts[sentence.exact] = [
