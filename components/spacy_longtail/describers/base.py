@@ -46,13 +46,12 @@ class Describer(ABC):
         """Return the data that the describer needs beside its settings and shared layers."""
         return b""
 
-    def warn_without_data(self, source: str) -> bytes:
-        """Warn that the describer is saved without data that it needs, and return no data.
+    def warn_without_data(self, source: str) -> None:
+        """Warn that the describer is saved without data that it needs.
 
         source (str): The encoder that has the data.
         """
         warnings.warn(Warnings.W211.format(describer=self, source=source), stacklevel=3)
-        return b""
 
     def from_bytes(self, data: bytes) -> None:  # noqa: B027 (most have no data)
         """Take over data that `to_bytes` returned."""

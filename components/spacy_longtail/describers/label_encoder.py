@@ -3,7 +3,6 @@
 import copy
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,6 +45,7 @@ class LabelEncoder(Describer):
     name: str
     _data: bytes = field(default=b"", init=False, repr=False, compare=False)
     _layers: tuple[Model, ...] = field(default=(), init=False, repr=False, compare=False)
+    _module: "PieceEncoder | None" = field(default=None, init=False, repr=False, compare=False)
 
     def __call__(self, texts: list[str]) -> Floats2d:
         """Return one row per description, as wide as the states of the encoder."""
@@ -56,11 +56,14 @@ class LabelEncoder(Describer):
         """Use the word embeddings of the pipeline's transformer."""
         found = tuple(layer for layer in layers if any(isinstance(s, PyTorchShim) for s in layer.shims))
         self._layers = found or self._layers
-        self.__dict__.pop("module", None)
+        self._module = None
 
     def to_bytes(self) -> bytes:
         """Return the weights without word embeddings. If the encoder is not at hand, warn."""
-        return self._read() or self.warn_without_data(self.name)
+        data = self._read()
+        if not data:
+            self.warn_without_data(self.name)
+        return data
 
     def _read(self) -> bytes:
         """Return the weights without word embeddings; nothing if the encoder is not at hand."""
@@ -71,15 +74,21 @@ class LabelEncoder(Describer):
     def from_bytes(self, data: bytes) -> None:
         """Take over weights; without data, those of the encoder are read when they are needed."""
         self._data = data or self._data
-        self.__dict__.pop("module", None)
+        self._module = None
 
     def from_disk(self, path: Path) -> None:
         """Load the weights, which version 0.3.0 wrote beside the components."""
         self.from_bytes(path.read_bytes() if path.is_file() else data_in(path.parents[1]))
 
-    @cached_property
+    @property
     def module(self) -> "PieceEncoder":
         """Return the transformer that reads labels, which is loaded once."""
+        if self._module is None:
+            self._module = self._checked_module()
+        return self._module
+
+    def _checked_module(self) -> "PieceEncoder":
+        """Load the transformer that reads labels. Missing or damaged data raises a coded error."""
         require_torch()
         import torch
 
@@ -96,6 +105,7 @@ class LabelEncoder(Describer):
                 raise ValueError(Errors.L221.format(who=self.name, problem=problem)) from error
 
     def _load(self, data: bytes) -> "PieceEncoder":
+        """Build the transformer that reads labels, with the encoder's word embeddings."""
         from ..layers.torch_format import check_format, expand
         from ..layers.torch_transformer import PieceEncoder
 
@@ -142,7 +152,7 @@ class LabelEncoder(Describer):
 
     def __getstate__(self) -> dict[str, object]:
         """Return the state without the module that was loaded."""
-        return {name: value for name, value in self.__dict__.items() if name != "module"}
+        return {**self.__dict__, "_module": None}
 
 
 def word_embeddings(transformer: "PieceEncoder") -> "Tensor":

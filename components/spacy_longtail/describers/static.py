@@ -40,8 +40,10 @@ class SubwordDescriptions(Describer):
         """Return the vectors; nothing if an encoder of the pipeline has them. Warn if none has."""
         if self._shared:
             return b""
-        is_known = self._own is not None or (located(self.source) / META).is_file()
-        return self._read().to_bytes() if is_known else self.warn_without_data(self.source)
+        if self._own is None and not (located(self.source) / META).is_file():
+            self.warn_without_data(self.source)
+            return b""
+        return self._read().to_bytes()
 
     def from_bytes(self, data: bytes) -> None:
         """Take over vectors; without data, those of the pipeline or of the source are used."""
