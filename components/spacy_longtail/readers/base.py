@@ -29,17 +29,17 @@ def sentences(nlp: Language, examples: Iterable[Example]) -> Iterator[Example]:
 class WrappingReader(ABC):
     """Reader that wraps another reader, which it calls again for each pass."""
 
-    counts: ClassVar[bool] = False  # whether it counts the corpus, which then must not be rewritten
-    copies: ClassVar[bool] = False  # whether it yields copies, or parts, of sentences
-    is_countable: ClassVar[bool] = False  # whether a reader that counts may wrap it in any case
+    counts_corpus: ClassVar[bool] = False  # whether it counts a corpus, which must not be rewritten
+    yields_copies: ClassVar[bool] = False  # whether it yields copies, or parts, of sentences
+    may_be_counted: ClassVar[bool] = False  # whether a reader that counts may wrap it in any case
 
     def __init__(self, corpus: Reader) -> None:
         inner = corpus
         while inner is not None:
-            what = "" if not getattr(inner, "copies", False) else "copies or cuts sentences"
-            if self.counts and getattr(inner, "augmenter", None) not in (None, dont_augment):
+            what = "copies or cuts sentences" if getattr(inner, "yields_copies", False) else ""
+            if self.counts_corpus and getattr(inner, "augmenter", None) not in (None, dont_augment):
                 what = "has an augmenter"
-            if what and not (self.counts and getattr(inner, "is_countable", False)):
+            if what and not (self.counts_corpus and getattr(inner, "may_be_counted", False)):
                 shown = {"outer": type(self).__name__, "inner": type(inner).__name__, "what": what}
                 raise ValueError(Errors.L108.format(**shown))
             inner = getattr(inner, "corpus", None)

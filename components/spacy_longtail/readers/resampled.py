@@ -51,7 +51,7 @@ class ResampledCorpus(SampledCorpus):
         ['Hurricane', 'Hurricane', 'Hurricane', 'It', 'It', 'Sandy', 'Sandy', 'Sandy', 'Sandy']
     """
 
-    copies = True
+    yields_copies = True
 
     def __init__(
         self,

@@ -38,7 +38,7 @@ class SampledCorpus(WrappingReader):
     Models whose context window crosses sentence boundaries must see boundaries in training.
     """
 
-    counts = True
+    counts_corpus = True
 
     def __init__(self, corpus: Reader, join: int | None, seed: int) -> None:
         super().__init__(corpus)
@@ -87,8 +87,11 @@ class SampledCorpus(WrappingReader):
     def _repeated(self, nlp: Language, times: Ints1d, sizes: Sequence[int]) -> Iterator[Example]:
         """Yield the copies of the sentences; raise L105 if they differ from the counted ones."""
         counted = zip(sizes, times.tolist(), strict=True)
-        for eg, (size, n) in zip_longest(sentences(nlp, self.corpus(nlp)), counted, fillvalue=(None, 0)):
-            if not isinstance(eg, Example) or size != len(eg.reference):
+        for eg, size_and_copies in zip_longest(sentences(nlp, self.corpus(nlp)), counted):
+            if eg is None or size_and_copies is None:  # fewer or more sentences than before
+                raise ValueError(Errors.L105.format(n=len(sizes)))
+            size, n = size_and_copies
+            if len(eg.reference) != size:
                 raise ValueError(Errors.L105.format(n=len(sizes)))
             if n:
                 yield from self.copied(nlp, eg, n)

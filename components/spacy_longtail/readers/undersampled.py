@@ -39,8 +39,8 @@ class UndersampledCorpus(WrappingReader):
         ['Hurricane Ida ', 'Sandy Key West ']
     """
 
-    copies = True
-    is_countable = True
+    yields_copies = True
+    may_be_counted = True
 
     def __init__(self, corpus: Reader, ratio: float = TOKEN_RATIO) -> None:
         super().__init__(corpus)
