@@ -16,7 +16,8 @@ from spacy_longtail.errors import Errors
 from spacy_longtail.evaluation.records import read_evaluation
 from spacy_longtail.evaluation.report import metrics_files, read_report, write_card
 from spacy_longtail.evaluation.report.systems import System
-from spacy_longtail.output.writing import check_folder, unless_holds, whole_folder
+from spacy_longtail.output.targets import check_folder, unless_holds
+from spacy_longtail.output.writing import whole_folder
 from spacy_longtail.studies.matrix.recommendation import recommend
 
 DEV = "dev"  # below the folder of evaluations: those on dev, under the same names

@@ -12,16 +12,8 @@ import pytest
 from spacy_longtail.output import writing
 from spacy_longtail.output.amounts import number, p_value, percent, signed, verb
 from spacy_longtail.output.tables import text_table
-from spacy_longtail.output.writing import (
-    NEW,
-    check_file,
-    check_folder,
-    has_mark,
-    replacing,
-    set_aside,
-    whole_folder,
-    write_file,
-)
+from spacy_longtail.output.targets import check_file, check_folder, has_mark
+from spacy_longtail.output.writing import NEW, replacing, set_aside, whole_folder, write_file
 from tests.util import new_file, tree, write_files
 
 
@@ -176,6 +168,13 @@ def test_failing_renames_are_undone(n_before, write, here, monkeypatch):
         write_files(new, {"a": "new", "b": "new"})
     changed = {**before, Path("run/a"): b"new", Path("run/b"): b"new"}
     assert tree(here) == (before if n_before < n_needed else changed)
+
+
+@pytest.mark.parametrize("write", [whole_folder, replacing])
+def test_an_error_without_a_file_name_names_the_target(write, here):
+    message = r"L432.* training/run cannot.*No space left"
+    with pytest.raises(ValueError, match=message), write(Path("training/run")):
+        raise OSError(errno.ENOSPC, "No space left")
 
 
 def test_leftovers_of_a_killed_run_are_named(here):

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_longtail.corpus.splits import read_shares
-from spacy_longtail.output.writing import is_file_name
+from spacy_longtail.output.targets import is_file_name
 from spacy_longtail.studies.trials import process
 from spacy_longtail.training.provenance import short_path, with_short_paths
 

@@ -14,7 +14,8 @@ from ..corpus.checks import Check, check_corpus
 from ..corpus.formats.context import excerpt
 from ..corpus.suspects import Audit, ReviewFormat, problem, review_records
 from ..output.amounts import number
-from ..output.writing import check_file, write_file
+from ..output.targets import check_file
+from ..output.writing import write_file
 from ..training.out_of_fold import audit_corpus
 from ..training.startup import use_gpu
 from .app import CORPUS_PANEL, Code, Corpus, GpuId, Json, app, print_json, print_table, refuse_given

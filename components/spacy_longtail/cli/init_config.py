@@ -10,7 +10,8 @@ from wasabi import msg
 from ..corpus.folder import read_types
 from ..errors import Errors
 from ..output.console import echo
-from ..output.writing import check_file, write_file
+from ..output.targets import check_file
+from ..output.writing import write_file
 from ..studies.trials.recipes import corpus_config, in_language, named_recipe, read_recipes, written
 from ..training.provenance import shell_path
 from .app import TRAINING_PANEL, app, print_table

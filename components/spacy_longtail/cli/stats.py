@@ -14,7 +14,7 @@ from ..corpus.tokenizers import blank
 from ..errors import Errors
 from ..evaluation.preview import Preview, preview
 from ..output.console import echo
-from ..output.writing import check_file
+from ..output.targets import check_file
 from .app import CORPUS_PANEL, Corpus, Json, app, print_json, print_table
 
 # fields that are rows of the first table

@@ -15,7 +15,8 @@ from spacy.tokens import Doc
 
 from ..errors import Errors, Warnings
 from ..output.console import progress
-from ..output.writing import check_folder, coded_io
+from ..output.targets import check_folder
+from ..output.writing import coded_io
 from ..records import Record
 from .boundaries import boundary_pipeline, with_boundaries
 from .descriptions import (
@@ -31,8 +32,8 @@ from .descriptions import (
 from .formats.context import Context, Events, check_losses
 from .formats.docbin import stream_docs
 from .formats.duplicates import Duplicates
-from .formats.sources import FORMATS, find_parts
 from .formats.options import Misaligned
+from .formats.sources import FORMATS, find_parts
 from .names import NAMES, Names, convert_names
 from .parts import replacing_parts, write_part
 from .rare import rare_types, tail_types

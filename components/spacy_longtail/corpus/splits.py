@@ -14,7 +14,8 @@ from thinc.types import Ints1d, Ints2d
 
 from ..errors import Errors, Warnings
 from ..output.amounts import number, verb
-from ..output.writing import NEW, check_folder, check_outside, is_file_name
+from ..output.targets import check_folder, check_outside, is_file_name
+from ..output.writing import NEW
 from ..sentences import all_bounds, plain_text, sentence_lengths
 from ..settings import parse_pairs
 from .counts import count_docs, entity_bounds

@@ -6,7 +6,8 @@ from pathlib import Path
 from ..corpus.descriptions import read_types
 from ..corpus.formats.docbin import check_docs
 from ..corpus.parts import part_path
-from ..output.writing import check_folder, check_outside, unless_holds, whole_folder
+from ..output.targets import check_folder, check_outside, unless_holds
+from ..output.writing import whole_folder
 from ..records import Record
 from ..training.averaging import average, average_weights, refused
 from ..training.loading import load_pipeline, pipeline_folder

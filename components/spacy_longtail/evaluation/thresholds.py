@@ -11,7 +11,8 @@ from spacy.training import Corpus
 from ..corpus.examples import predict_examples
 from ..corpus.formats.docbin import check_docs
 from ..errors import Errors
-from ..output.writing import check_folder, unless_holds, whole_folder
+from ..output.targets import check_folder, unless_holds
+from ..output.writing import whole_folder
 from ..pipes.gate.fitting import fit_gate
 from ..pipes.neighbours import is_gate
 from ..pipes.scores.calibration import (

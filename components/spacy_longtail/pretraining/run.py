@@ -20,7 +20,8 @@ from ..encoders import META, located
 from ..errors import Errors
 from ..extras import extra
 from ..layers.torch_layer import require_torch
-from ..output.writing import check_folder, check_outside, replacing, unless_holds
+from ..output.targets import check_folder, check_outside, unless_holds
+from ..output.writing import replacing
 from ..pipes.sources import add_sources
 from ..settings import unused
 from ..training.provenance import file_content, installed_versions, json_checksum, with_short_paths

@@ -18,7 +18,7 @@ from ..about import __version__
 from ..corpus.parts import checksum
 from ..encoders import located
 from ..errors import Errors
-from ..output.writing import home_folder
+from ..output.targets import home_folder
 from ..pipes.scores.thresholding import CALIBRATION
 from ..records import Record, problem_of
 from ..types import Overrides

@@ -27,7 +27,8 @@ from ..faults import message_of
 from ..hub import check_models
 from ..layers.serving import use_numpy_blas
 from ..output.console import WithoutText
-from ..output.writing import check_folder, check_outside, set_aside, whole_folder, with_name
+from ..output.targets import check_folder, check_outside, with_name
+from ..output.writing import set_aside, whole_folder
 from ..pipes.sources import add_sources
 from ..types import Overrides
 from .filling import load_with_corpus_values

@@ -19,7 +19,8 @@ from ..corpus.type_words import type_words
 from ..encoders import located
 from ..errors import Errors, Warnings
 from ..evaluation.measuring import MeasuredPipeline, measure
-from ..output.writing import check_folder, check_outside, unless_holds, write_file
+from ..output.targets import check_folder, check_outside, unless_holds
+from ..output.writing import write_file
 from ..records import Record
 from ..training.filling import load_with_corpus_values
 from ..training.loading import load_for_types, load_pipeline

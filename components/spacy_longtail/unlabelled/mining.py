@@ -17,7 +17,7 @@ from ..corpus.likeness import text_key
 from ..corpus.parts import part_path
 from ..corpus.type_words import type_words
 from ..errors import Errors, Warnings
-from ..output.writing import check_file, check_outside
+from ..output.targets import check_file, check_outside
 from ..pipes.gate.sentence_gate import SentenceGate
 from ..pipes.neighbours import BOUNDARIES
 from ..sentences import by_punctuation

@@ -10,7 +10,8 @@ import srsly
 from ...corpus.statistics import Statistics
 from ...encoders import located
 from ...errors import Errors
-from ...output.writing import check_file, replacing
+from ...output.targets import check_file
+from ...output.writing import replacing
 from ...pipes.sources import sources_of
 from ..significance import intervals, named_metrics, stack
 from .comparison import HEADLINES, Report

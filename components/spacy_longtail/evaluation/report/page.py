@@ -12,7 +12,8 @@ from ...corpus.folder import PARTS
 from ...corpus.rare import rare_sentence
 from ...errors import Errors
 from ...output.amounts import number, p_value, percent, signed
-from ...output.writing import check_file, replacing
+from ...output.targets import check_file
+from ...output.writing import replacing
 from ...training.provenance import short_path
 from ..records import read_evaluation
 from ..significance import TOO_FEW

@@ -14,7 +14,8 @@ from ...corpus.statistics import Statistics
 from ...extras import require
 from ...hub import load_transformer
 from ...output.amounts import number, percent
-from ...output.writing import check_file, write_file
+from ...output.targets import check_file
+from ...output.writing import write_file
 from ...types import Overrides
 from ..trials.commented import commented
 from ..trials.compose import known_choices

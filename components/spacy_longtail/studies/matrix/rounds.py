@@ -14,7 +14,8 @@ from ...corpus.tokenizers import blank
 from ...errors import Errors
 from ...evaluation.report.systems import Run, read_run
 from ...output.amounts import number
-from ...output.writing import check_folder, unless_holds, whole_folder
+from ...output.targets import check_folder, unless_holds
+from ...output.writing import whole_folder
 from ...training.provenance import json_checksum
 from ..trials.plan import Plan, unusable
 from ..trials.run import Matrix, TrialOptions

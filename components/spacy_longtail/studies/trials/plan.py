@@ -14,7 +14,8 @@ from thinc.api import Config
 
 from ...errors import Errors
 from ...output.amounts import number
-from ...output.writing import coded_io, is_file_name, with_name
+from ...output.targets import is_file_name, with_name
+from ...output.writing import coded_io
 from ...records import problem_of
 from ...types import Block, Overrides
 from .compose import HERE, apply, compose, known_choices, read_base

@@ -12,7 +12,7 @@ from tqdm import tqdm
 
 from ...errors import Errors
 from ...hub import check_models
-from ...output.writing import check_folder, unless_holds
+from ...output.targets import check_folder, unless_holds
 from ...training.filling import load_with_corpus_values
 from ...training.seen import warn_seen
 from ...training.startup import check_gpu

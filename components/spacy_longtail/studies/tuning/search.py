@@ -17,7 +17,8 @@ from ...errors import Errors, Warnings
 from ...extras import extra
 from ...hub import check_models
 from ...output.amounts import number, percent
-from ...output.writing import check_folder, unless_holds, write_file
+from ...output.targets import check_folder, unless_holds
+from ...output.writing import write_file
 from ...training.provenance import DEV_SCORE, from_override, json_checksum, shell_path
 from ...training.seen import warn_seen
 from ...training.startup import check_gpu
