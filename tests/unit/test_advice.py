@@ -315,35 +315,63 @@ def trf(tmp_path, monkeypatch):
     sys.modules.pop(name, None)
 
 
-def test_advice_tries_the_pretrained_recipes_first(corpus, trf, tmp_path, monkeypatch):
-    encoders = pretrained_candidates.find_pretrained(corpus)[:2]
-    assert encoders == [Path("en_longtail_cnn"), trf] and pretrained_candidates.needs_torch(trf)
-    name = "softmax-en_longtail_trf-described"
-    runner = Scored({"ner": 0.2, name: 0.95})
-    found, path, *_ = advised(
-        corpus, tmp_path, monkeypatch, runner, minutes=10, folds=3, pretrained=encoders
-    )
-    cnn = "crf-pretrained-described-gazetteer"
-    assert [*by_method(runner)][:3] == ["ner", name, cnn]  # of few sentences the transformer is first
-    assert found.recommendation.method == name
-    config = spacy.util.load_config(path).interpolate()
-    assert config["paths"]["pretrained"] == str(trf)
-    assert config["components"]["tok2vec"] == {"source": str(trf)}
+CNN = "crf-pretrained-described-gazetteer"
+TRF = "softmax-en_longtail_trf-described"
+
+
+def optimizers(plan):
+    """The settings of the optimizer by method."""
+    return {method.name: method.config["training"]["optimizer"] for method in plan.methods}
+
+
+@pytest.fixture
+def encoders(trf):
+    return [Path("en_longtail_cnn"), trf]
+
+
+def test_installed_encoders_are_found(corpus, encoders):
+    assert pretrained_candidates.find_pretrained(corpus)[:2] == encoders
+
+
+def test_a_transformer_needs_torch(trf):
+    assert pretrained_candidates.needs_torch(trf)
+
+
+def test_advice_tries_the_pretrained_recipes_first(corpus, encoders, tmp_path, monkeypatch):
+    runner = Scored({"ner": 0.2, TRF: 0.95})
+    given = (corpus, tmp_path, monkeypatch, runner)
+    found, path, *_ = advised(*given, minutes=10, folds=3, pretrained=encoders)
+    assert [*by_method(runner)][:3] == ["ner", TRF, CNN]  # of few sentences the transformer is first
+    assert found.recommendation.method == TRF
+    config = spacy.util.load_config(path).interpolate()  # the recommended config starts from it
+    assert config["paths"]["pretrained"] == str(encoders[1])
+    assert config["components"]["tok2vec"] == {"source": str(encoders[1])}
     assert config["components"]["ner"]["model"]["tok2vec"]["width"] == 384
     assert config["training"]["optimizer"]["weight_mix"] == 0.8
-    given = (corpus, None, {}, encoders)
-    _, plan = planned(*given)
-    mixed = {m.name: m.config["training"]["optimizer"].get("weight_mix") for m in plan.methods}
-    assert mixed[cnn] == 0.7 and mixed["ner"] is None
+
+
+def test_a_small_corpus_mixes_the_weights_of_the_pretrained_cnn(corpus, encoders):
+    _, plan = planned(corpus, None, {}, encoders)
+    found = optimizers(plan)
+    assert found[CNN]["weight_mix"] == 0.7 and "weight_mix" not in found["ner"]
+
+
+def test_a_large_corpus_tries_the_cnn_first_with_and_without_mixed_weights(
+    corpus, encoders, monkeypatch
+):
     monkeypatch.setattr(pretrained_candidates, "LARGE_CORPUS", 1)  # as if the corpus were large
-    _, large = planned(*given)
-    both = [cnn, cnn.replace("-described", "_mixed-described")]
-    assert [m.name for m in large.methods][:4] == ["ner", *both, name]
-    ours = {m.name: m.config["training"]["optimizer"] for m in large.methods if m.name in both}
-    assert [ours[way].get("weight_mix") for way in both] == [None, 0.7]
-    assert ours[cnn]["@optimizers"] == "Adam.v1"
-    steps = {m.name: m.config["training"]["max_steps"] for m in plan.methods}
-    assert steps.pop(name) == 400 and {*steps.values()} == {plan.steps}  # as its recipe has it
+    _, plan = planned(corpus, None, {}, encoders)
+    mixed = CNN.replace("-described", "_mixed-described")
+    assert [method.name for method in plan.methods][:4] == ["ner", CNN, mixed, TRF]
+    found = optimizers(plan)
+    assert found[CNN]["@optimizers"] == "Adam.v1" and "weight_mix" not in found[CNN]
+    assert found[mixed]["weight_mix"] == 0.7
+
+
+def test_only_the_transformer_has_the_steps_of_its_recipe(corpus, encoders):
+    _, plan = planned(corpus, None, {}, encoders)
+    steps = {method.name: method.config["training"]["max_steps"] for method in plan.methods}
+    assert steps.pop(TRF) == 400 and {*steps.values()} == {plan.steps}
 
 
 def test_advice_tries_lists_of_names_if_the_corpus_has_them(corpus):

@@ -115,28 +115,58 @@ def test_a_sentence_is_known_whatever_its_white_space_and_boundaries(tmp_path):
     assert shown(found.train) == [("Ann left", [("Ann", "PER")])] and found.n_excluded == 1
 
 
-def test_no_sentence_is_both_trained_on_and_measured(tmp_path):
-    texts = [f"[n{i}|PER] left number {i}" for i in range(100)]
-    (found,) = read(corpus_of(tmp_path / "a", train=texts))
+NUMBERED = [f"[n{i}|PER] left number {i}" for i in range(100)]
+
+
+def texts_of(docs):
+    return {doc.text for doc in docs}
+
+
+def test_a_sample_of_a_donor_without_dev_is_measured_instead_of_trained_on(tmp_path):
+    (found,) = read(corpus_of(tmp_path / "a", train=NUMBERED))
     assert len(found.dev) == 5 and len(found.train) == 95
-    assert not {d.text for d in found.dev} & {d.text for d in found.train}
-    (again,) = read(tmp_path / "a")
-    assert shown(again.dev) == shown(found.dev)
-    both = corpus_of(tmp_path / "b", train=texts[:60], dev=texts[40:])
-    (found,) = read(both)
+    assert not texts_of(found.dev) & texts_of(found.train)
+
+
+def test_the_measured_sample_is_the_same_each_time(tmp_path):
+    folder = corpus_of(tmp_path / "a", train=NUMBERED)
+    (found,), (again,) = read(folder), read(folder)
+    assert found.dev and shown(again.dev) == shown(found.dev)
+
+
+def test_sentences_of_a_donors_own_dev_are_not_trained_on(tmp_path):
+    (found,) = read(corpus_of(tmp_path / "b", train=NUMBERED[:60], dev=NUMBERED[40:]))
     assert len(found.train) == 40 and len(found.dev) == 60
-    (found,) = read(both, parts=["train", "dev", "train"])
-    kept, measured = ([doc.text for doc in own] for own in (found.train, found.dev))
-    assert len(measured) == 6 and not set(measured) & set(kept)
-    assert len({*kept, *measured}) == 100
-    (found,) = read(corpus_of(tmp_path / "c", train=texts[:10] * 4))
-    assert found.dev and not {d.text for d in found.dev} & {d.text for d in found.train}
-    assert len(found.train) == 4 * (10 - len({d.text for d in found.dev}))
-    one, two = read(corpus_of(tmp_path / "d", train=texts[:9], dev=texts[20:30]), tmp_path / "a")
-    measured = {d.text for own in (one, two) for d in own.dev}  # no sentence of another donor's, too
-    assert len(measured) >= 10 and not measured & {d.text for own in (one, two) for d in own.train}
-    (found,) = read(corpus_of(tmp_path / "e", all=["[Ann|PER] left", "It rained"]))  # without parts
+
+
+def test_a_dev_part_that_is_trained_on_is_measured_by_a_sample(tmp_path):
+    folder = corpus_of(tmp_path / "b", train=NUMBERED[:60], dev=NUMBERED[40:])
+    (found,) = read(folder, parts=["train", "dev", "train"])
+    trained, measured = texts_of(found.train), texts_of(found.dev)
+    assert len(found.dev) == 6 and not measured & trained
+    assert len(measured | trained) == 100
+
+
+def test_no_copy_of_a_measured_sentence_is_trained_on(tmp_path):
+    (found,) = read(corpus_of(tmp_path / "c", train=NUMBERED[:10] * 4))
+    assert found.dev and not texts_of(found.dev) & texts_of(found.train)
+    assert len(found.train) == 4 * (10 - len(texts_of(found.dev)))
+
+
+def test_no_measured_sentence_of_another_donor_is_trained_on(tmp_path):
+    first = corpus_of(tmp_path / "d", train=NUMBERED[:9], dev=NUMBERED[20:30])
+    donors = read(first, corpus_of(tmp_path / "a", train=NUMBERED))
+    measured = {text for donor in donors for text in texts_of(donor.dev)}
+    trained = {text for donor in donors for text in texts_of(donor.train)}
+    assert len(measured) >= 10 and not measured & trained
+
+
+def test_a_corpus_without_parts_is_trained_on_as_a_whole(tmp_path):
+    (found,) = read(corpus_of(tmp_path / "e", all=["[Ann|PER] left", "It rained"]))
     assert len(found.train) == 2
+
+
+def test_missing_parts_are_ignored_and_a_single_sentence_is_trained_on(tmp_path):
     (found,) = read(corpus_of(tmp_path / "f", dev=["[Ann|PER] left"]), parts=["dev", "test"])
     assert len(found.train) == 1 and not found.dev
 
