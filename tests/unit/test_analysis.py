@@ -38,14 +38,32 @@ example = partial(spans_example, NLP)
         ([(0, 2, "B"), (2, 4, "A")], (2, 4, "A")),  # the same type
         ([(0, 2, "A"), (2, 4, "A")], (0, 2, "A")),  # the first
         ([(0, 1, "A"), (1, 4, "B")], (1, 4, "B")),  # most shared tokens
-        ([(0, 4, "B"), (0, 4, "A")], (0, 4, "A")),  # where predicted tokens are smaller
-        ([(0, 6, "A"), (0, 4, "A")], (0, 4, "A")),  # exact bounds before more shared tokens
+        ([(0, 1, "A"), (2, 9, "B")], (2, 9, "B")),  # tokens outside the mention do not count
+        ([(0, 4, "B"), (4, 6, "A")], (0, 4, "B")),  # the same bounds, of another type
     ],
 )
 def test_a_mention_is_paired_with_the_prediction_that_fits_best(predicted, best):
     gold = Mention(0, 4, "A")
     pairs = pair_mentions([gold], [Mention(*own) for own in predicted])
     assert [partner[:3] for mention, partner in pairs if mention == gold] == [best]
+
+
+@pytest.mark.parametrize(
+    ("predicted", "best"),
+    [
+        ([(0, 1, "B"), (0, 1, "A")], (0, 1, "A")),  # the same type
+        ([(0, 1, "B"), (0, 3, "A")], (0, 1, "B")),  # exact bounds before the same type
+    ],
+)
+def test_predictions_on_smaller_tokens_may_be_in_one_gold_token(predicted, best):
+    gold = Mention(0, 1, "A")
+    pairs = pair_mentions([gold], [Mention(*own) for own in predicted])
+    assert pairs[0] == (gold, Mention(*best)) and pairs[1].kind == "spurious"
+
+
+def test_a_prediction_is_paired_with_the_mention_that_shares_most_tokens():
+    first, second, predicted = Mention(0, 2, "A"), Mention(2, 6, "B"), Mention(1, 5, "A")
+    assert pair_mentions([first, second], [predicted]) == [(second, predicted), (first, None)]
 
 
 def test_documents_without_annotation_are_skipped():

@@ -40,6 +40,10 @@ def pair_mentions(gold: Sequence[Mention], predicted: Sequence[Mention]) -> list
     to candidates of the same type, then to the leftmost. The matching is greedy, so it may have
     fewer pairs than possible.
 
+    The starts and ends of both lists must ascend, as those of `doc.ents` do; otherwise pairs may be
+    missing. Equal ones are allowed, because two predictions on smaller tokens may be in the same
+    gold token.
+
     gold (Sequence[Mention]): Gold mentions in the order of the text.
     predicted (Sequence[Mention]): Predicted mentions in the order of the text.
     RETURNS (List[MentionPair]): Pairs, then unpaired gold mentions, then unpaired predictions.
@@ -67,6 +71,6 @@ def _overlaps(gold: Sequence[Mention], predicted: Sequence[Mention]) -> Iterator
     """Yield the indices of gold and predicted mentions that overlap, from left to right."""
     starts, ends = [p.start for p in predicted], [p.end for p in predicted]
     for i, g in enumerate(gold):
-        # predictions do not overlap each other, so their ends ascend as their starts do
+        # the ends of predictions ascend as their starts do
         for j in range(bisect_right(ends, g.start), bisect_left(starts, g.end)):
             yield i, j
