@@ -293,27 +293,50 @@ def recipe(tmp_path, **overrides):
     return init_nlp(util.load_config(CONFIG, overrides=given, interpolate=True), use_gpu=-1)
 
 
-def test_a_recipe_begins_with_encoder_and_head_and_learns(trained, tmp_path):
-    given = {"paths.pretrained": str(trained.model)}
-    nlp = recipe(tmp_path, **given)
-    assert same_encoder(nlp, trained.nlp)
-    fresh, head = (output_of(p.get_pipe("ner").model) for p in (nlp, trained.nlp))
-    assert all(np.array_equal(fresh.get_param(name), head.get_param(name)) for name in "PQ")
-    assert np.array_equal(fresh.get_param("W")[0], head.get_param("W")[0])
-    assert fresh.get_param("b")[0] == head.get_param("b")[0] and not fresh.get_param("W")[1:].any()
-    kept = nlp.config["components"]["ner"]["describe"]  # that of the pretrained head
+@pytest.fixture
+def started(trained, tmp_path):
+    """The pipeline of pretrained_cnn.cfg that starts from the pretrained one."""
+    return recipe(tmp_path, **{"paths.pretrained": str(trained.model)})
+
+
+def test_a_recipe_starts_from_the_pretrained_encoder(started, trained):
+    assert same_encoder(started, trained.nlp)
+
+
+def test_a_recipe_starts_from_the_pretrained_head(started, trained):
+    own, head = (output_of(nlp.get_pipe("ner").model) for nlp in (started, trained.nlp))
+    assert all(np.array_equal(own.get_param(name), head.get_param(name)) for name in "PQ")
+    assert np.array_equal(own.get_param("W")[0], head.get_param("W")[0])
+    assert own.get_param("b")[0] == head.get_param("b")[0] and not own.get_param("W")[1:].any()
+
+
+def test_a_recipe_has_the_describer_of_the_pretrained_head(started, trained):
+    kept = started.config["components"]["ner"]["describe"]
     assert kept == {"@misc": "longtail.SubwordDescriptions.v1", "source": str(trained.model)}
-    assert reloaded(nlp, tmp_path / "begun").meta["sources"] == SOURCES  # whose data is in it
-    # before any training it finds what the donors taught; a head that begins anew finds less
-    gold = examples(nlp)
-    begun = nlp.evaluate(examples(nlp))["ents_f"]
-    anew = recipe(tmp_path, **given, **{"initialize.components.ner.pretrained": None})
-    assert begun > 0.5 > anew.evaluate(examples(anew))["ents_f"]
-    optimizer = nlp.resume_training()
-    history = [nlp.update(gold, sgd=optimizer, losses={})["ner"] for _ in range(5)]
+
+
+def test_a_pipeline_names_the_corpora_of_its_pretraining(started, tmp_path):
+    assert reloaded(started, tmp_path / "saved").meta["sources"] == SOURCES
+
+
+def test_a_pretrained_head_finds_more_before_the_training_than_a_new_one(started, trained, tmp_path):
+    without = {"initialize.components.ner.pretrained": None}
+    new = recipe(tmp_path, **{"paths.pretrained": str(trained.model), **without})
+    before = started.evaluate(examples(started))["ents_f"]
+    assert before > 0.5 > new.evaluate(examples(new))["ents_f"]
+
+
+def test_a_recipe_learns(started):
+    gold = examples(started)
+    optimizer = started.resume_training()
+    history = [started.update(gold, sgd=optimizer, losses={})["ner"] for _ in range(5)]
     assert history[-1] < history[0]
-    biluo = recipe(tmp_path, **given, **{"components.ner.scheme": "BILUO"})
-    P, own = output_of(biluo.get_pipe("ner").model).get_param("P"), head.get_param("P")
+
+
+def test_a_recipe_of_another_scheme_starts_from_the_rows_of_the_same_tags(trained, tmp_path):
+    given = {"paths.pretrained": str(trained.model), "components.ner.scheme": "BILUO"}
+    biluo = recipe(tmp_path, **given)
+    P, own = (output_of(nlp.get_pipe("ner").model).get_param("P") for nlp in (biluo, trained.nlp))
     assert all(np.array_equal(P[k], own[i]) for k, i in enumerate((0, 1, 1, 0)))  # B I L U
 
 
