@@ -95,6 +95,7 @@ LONG = "1,000 steps"  # of methods whose names end with it
 TITLES = {  # of methods in the records
     "stock": "stock spaCy",
     "plain transformer": "plain transformer",
+    f"plain transformer, {LONG}": f"plain transformer, {LONG}",
     "CNN": "our CNN",
     "three layers": "ours, three layers",
     "six layers": "ours, six layers",
@@ -201,7 +202,7 @@ def specialist() -> Iterator[tuple[str, str]]:
 
 def _longer(runs: dict[tuple[str, str], dict]) -> Iterator[tuple[str, str]]:
     """Yield what 1,000 steps instead of 400 bring the transformers."""
-    for name in ("three layers", "six layers"):
+    for name in ("plain transformer", "three layers", "six layers"):
         short, long, stock = (
             mean(100 * runs[corpus, method]["ents_macro_f"] for corpus in DOMAINS)
             for method in (name, f"{name}, {LONG}", "stock")
@@ -209,6 +210,11 @@ def _longer(runs: dict[tuple[str, str], dict]) -> Iterator[tuple[str, str]]:
         yield f"domains.long.{name}", f"{long - short:.1f}"
         yield f"domains.long.{name}.macro", f"{long:.1f}"
         yield f"domains.long.{name} - stock", f"{long - stock:.1f}"
+    ours, plain = (
+        mean(100 * runs[corpus, f"{name}, {LONG}"]["ents_macro_f"] for corpus in DOMAINS)
+        for name in ("six layers", "plain transformer")
+    )
+    yield "domains.long.six - plain", f"{ours - plain:.1f}"
 
 
 def _taught(runs: dict[tuple[str, str], dict]) -> Iterator[tuple[str, str]]:
