@@ -147,6 +147,10 @@ def specialist() -> Iterator[tuple[str, str]]:
     yield "domains.rows", rows_of(rows)
     yield from _longer(runs)
     yield from _taught(runs)
+    (masked,) = read("masked_language")
+    yield "masked.texts", f"{masked['texts']:,}"
+    for name in ("before", "after"):
+        yield f"masked.{name}", f"{masked[f'zero_shot_{name}']['macro']:.1f}"
     own, cnn = (
         [100 * runs[corpus, method]["ents_macro_f"] for corpus in DOMAINS]
         for method in ("own free-text types", "CNN")
