@@ -18,8 +18,8 @@ from tests.util import (
     numbered,
     one_pipe,
     parse,
+    reloaded,
     run_app,
-    small_ner,
     train,
     train_further,
 )
@@ -75,6 +75,13 @@ def test_a_declared_type_is_learnt_as_soon_as_mentions_appear(head):
     assert (1, 2, "SHIP") in entity_offsets(nlp("The Vega sank near Oslo ."))
 
 
+def test_a_saved_pipe_remembers_which_types_it_has_not_seen(tmp_path):
+    nlp = declaring(model=DESCRIBED)
+    with pytest.warns(UserWarning, match="LW180"):
+        train(nlp, 2)
+    assert reloaded(nlp, tmp_path).get_pipe("ner").types.unseen == ("SHIP",)
+
+
 def test_labels_are_set_after_training_with_a_declared_type():
     nlp = declaring(model=DESCRIBED)
     with pytest.warns(UserWarning, match="LW180"):
@@ -96,9 +103,21 @@ def test_a_pipe_without_descriptions_keeps_a_declared_type_and_learns_the_others
     assert labels and labels <= {"PER", "GEO", "ART", "NAT"}
 
 
+@pytest.mark.parametrize(
+    "weights", ["longtail.inverse_frequency.v1", "longtail.log_inverse_frequency.v1"]
+)
+def test_class_weights_are_finite_for_a_type_without_a_mention(weights):
+    loss = {"@losses": "longtail.CrossEntropy.v1", "weights": {"@misc": weights}}
+    nlp = declaring(model=TOKEN_MODEL, loss=loss)
+    pipe = nlp.get_pipe("ner")
+    with pytest.warns(UserWarning, match="LW180"):
+        pipe.initialize(lambda: examples(nlp), nlp=nlp, counts_corpus=lambda nlp: examples(nlp))
+    assert np.isfinite(list(pipe.tokens.class_values.values())).all()
+
+
 @pytest.mark.parametrize("include", [None, ["PER", "SHIP"]])
 def test_the_transition_ner_keeps_a_declared_type_and_learns_it_from_mentions(include):
-    nlp = declaring("longtail_ner", **small_ner(include=include))
+    nlp = declaring("longtail_ner", include=include)
     with pytest.warns(UserWarning, match=r"LW180.*SHIP.*cannot find them"):
         train(nlp, 5)
     assert "SHIP" in nlp.get_pipe("ner").labels

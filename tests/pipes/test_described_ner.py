@@ -1,11 +1,16 @@
 """Label descriptions in the pipes: equal logits everywhere, types added, types never annotated."""
 
+import shutil
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import spacy
 from spacy.training import Example
 
 from spacy_longtail.describers import HashedDescriptions
+from spacy_longtail.encoders import located
 from spacy_longtail.heads.outputs import output_of
 from spacy_longtail.pipes.token import describing
 from spacy_longtail.types import ANNOTATED_TYPES
@@ -35,6 +40,22 @@ def toy_docs(nlp):
 
 def places(docs):
     return [[(e.start, e.end, e.label) for e in doc] for doc in docs]
+
+
+@each_head
+def test_a_described_pipe_learns_and_its_logits_are_those_of_the_formula(head, scheme):
+    nlp = build(head=head, scheme=scheme)
+    history = train(nlp, 25)
+    assert history[-1]["ner"] < 0.6 * history[0]["ner"]
+    pipe, docs = nlp.get_pipe("ner"), toy_docs(nlp)
+    W, b, P, Q, D = (output_of(pipe.model).get_param(name) for name in ("W", "b", "P", "Q", "D"))
+    H = np.concatenate(pipe.model.get_ref("tok2vec").predict(docs))
+    expected = H @ W.T + b
+    for j, tag in enumerate(pipe.codec.tags[1:], start=1):
+        k, t = scheme.replace("O", "").index(tag[0]), pipe.labels.index(tag[2:])
+        expected[:, j] += 8 / 4 * (H @ P[k].T) @ (Q[k] @ D[t])  # 4 is the root of the width
+    assert logits(pipe, docs) == pytest.approx(expected, abs=1e-3)
+    assert W[1:].any()  # the residual, which began at zero
 
 
 @pytest.mark.parametrize("other", [{"width": 41}, {"seed": 5}])
@@ -79,16 +100,18 @@ def test_a_type_that_is_added_leaves_the_others_as_they_are(head, scheme):
         assert before == after or "BOAT" in {label for *_, label in after}
 
 
-@pytest.mark.parametrize(
-    ("factory", "settings"),
-    [("longtail_token_ner", {"include": ["ART", "NAT"]}), ("longtail_gated_ner", GATED)],
-)
+@pytest.mark.parametrize("steps", [0, 2])
+@pytest.mark.parametrize("factory", ["longtail_token_ner", "longtail_gated_ner"])
 @pytest.mark.parametrize(("model", "text"), [(MODEL, "person"), (TOKEN_MODEL, None)])
-def test_a_type_that_is_added_before_training_is_learnt(factory, settings, model, text):
+def test_a_type_is_added_before_training_and_after_and_learnt(factory, model, text, steps):
+    settings = GATED if factory == "longtail_gated_ner" else {"include": ["ART", "NAT"]}
     nlp = build(factory, model, **settings)
     pipe = nlp.get_pipe("ner")
+    if steps:
+        train(nlp, steps)
     pipe.add_label("PER", text)
-    nlp.initialize(lambda: examples(nlp))
+    if not steps:
+        nlp.initialize(lambda: examples(nlp))
     assert set(pipe.labels) == {"ART", "NAT", "PER"}
     assert pipe.types.descriptions.get("PER") == text
     train_further(nlp, learn_rate=0.02)
@@ -117,13 +140,16 @@ def test_entities_of_other_types_are_still_o_after_set_labels(factory, settings)
 
 def test_descriptions_are_those_given_or_the_words_of_the_name_hashed():
     nlp = build()
-    train(nlp, 1, ner={"descriptions": {"ART": "  the \n Fram "}})
-    assert nlp.config["components"]["ner"]["describe"] == {"@misc": "longtail.HashedDescriptions.v1"}
+    train(nlp, 1, ner={"descriptions": {"ART": "  the \n Fram ", "GEO": "Oslo"}})
     pipe = nlp.get_pipe("ner")
     texts = pipe.types.descriptions
+    assert texts["ART"] == "the Fram" and texts["GEO"] == "Oslo" and texts["PER"] == "person"
     assert list(texts) == list(pipe.labels)
-    assert (texts["ART"], texts["PER"]) == ("the Fram", "person")
-    expected = HashedDescriptions()(list(texts.values()))
+    nlp = build()
+    train(nlp, 1)
+    assert nlp.config["components"]["ner"]["describe"] == {"@misc": "longtail.HashedDescriptions.v1"}
+    pipe = nlp.get_pipe("ner")
+    expected = HashedDescriptions()(list(pipe.types.descriptions.values()))
     assert output_of(pipe.model).get_param("D") == pytest.approx(expected, abs=1e-6)
 
 
@@ -139,6 +165,30 @@ def test_words_that_an_english_encoder_does_not_know_are_to_be_described_in_engl
     train(nlp, 1)
     with pytest.raises(ValueError, match=r"L272.*'人名'.*English for an English encoder.*types\.json"):
         nlp.get_pipe("ner").set_labels({"PER": "人名", "GEO": "地名"})
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("light_processes")
+def test_a_saved_pipe_predicts_without_its_describer(tmp_path):
+    """In a process that has none of the extras, which a describer may need."""
+    vectors = shutil.copytree(located("en_longtail_cnn"), tmp_path / "vectors")
+    nlp = build(describe={"@misc": "longtail.SubwordDescriptions.v1", "source": str(vectors)})
+    train(nlp, 30)
+    nlp.to_disk(tmp_path / "model")
+    shutil.rmtree(vectors)
+    text = "Maria sailed to Oslo on the Fram ."
+    shown = str([(e.start, e.end, e.label_) for e in nlp(text).ents])
+    assert shown != "[]"
+    code = (
+        "import sys\n"
+        "sys.modules |= dict.fromkeys(('torch', 'transformers', 'tokenizers'))\n"
+        f"import spacy; nlp = spacy.load({str(tmp_path / 'model')!r})\n"
+        f"print([(e.start, e.end, e.label_) for e in nlp({text!r}).ents])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == shown
+    assert spacy.load(tmp_path / "model").get_pipe("ner").add_label("SHIP", "ship or boat") == 1
 
 
 # Types that nobody annotated

@@ -3,7 +3,8 @@
 import json
 import pickle
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Iterable  # noqa: UP035  # spacy-llm compares signatures with these
 
 import pytest
 import requests
@@ -11,20 +12,29 @@ from spacy.language import Language
 
 pytest.importorskip("spacy_llm", reason="needs the extra 'llm'")
 
+from spacy_llm.registry import registry
 
 from spacy_longtail.corpus.type_words import type_words
 from spacy_longtail.models.chat_completions import create_chat_completions
 from spacy_longtail.pipes.secondary.gated_pipe import GatedPipe
 from tests.chat_server import ChatServer, chat, running
 from tests.pipes import gated
-from tests.util import entities
+from tests.util import entities, from_bytes
 
 TEXT = "ANN saw it . FLAG ANN on the Vega . It rained . FLAG Ida came to Vega ."
 LABELS = ["ART", "NAT"]
 ANSWER = "1. Ida | True | NAT | a storm\n2. Vega | True | ART | a ship"
 FOUND = [("ANN", "PER"), ("ANN", "PER"), ("Vega", "ART"), ("Ida", "NAT"), ("Vega", "ART")]
 KEY = "hunter2-and-more"
-TIRED = [(0, ""), (429, "slow down"), (502, ""), (503, "later")]  # and hanging up
+
+
+@registry.llm_models("test.Answers.v1")
+def make_model(answer: str) -> Callable[[Iterable[Iterable[str]]], Iterable[Iterable[str]]]:
+    def model(prompts: Iterable[Iterable[str]]) -> Iterable[Iterable[str]]:
+        for own in prompts:
+            yield [answer for _ in own]
+
+    return model
 
 
 @pytest.fixture
@@ -48,6 +58,15 @@ def rescue(nlp: Language) -> GatedPipe:
     return nlp.get_pipe("rescue")
 
 
+@pytest.mark.filterwarnings("ignore:Task supports sharding")
+def test_a_model_function_of_ones_own():
+    nlp = pipeline({"@llm_models": "test.Answers.v1", "answer": ANSWER})
+    assert entities(nlp(TEXT)) == FOUND
+    again = from_bytes(nlp)
+    again.tokenizer = nlp.tokenizer
+    assert entities(again(TEXT)) == FOUND
+
+
 def test_a_server_is_asked_once_for_each_flagged_sentence(server):
     words = type_words(LABELS, {"NAT": "a storm with a name"})
     nlp = of_server(server, {"task": {"label_definitions": words}})
@@ -67,7 +86,8 @@ def test_a_server_is_asked_once_for_each_flagged_sentence(server):
         (200, json.dumps({"error": {"message": "out of credit"}})),
         (400, json.dumps({"error": {"message": "context_length_exceeded"}})),
         (401, json.dumps({"error": {"message": f"Incorrect key Bearer {KEY}"}})),
-        *TIRED,
+        (503, "later"),
+        (0, ""),
     ],
     ids=lambda own: f"{own[0]} {own[1][:20]}",
 )
@@ -77,7 +97,7 @@ def test_what_a_server_does_wrong_costs_one_sentence(answer, server, caplog, mon
     nlp = of_server(server, key_variable="TEST_LLM")
     assert entities(nlp(TEXT)) == FOUND[:3]
     assert rescue(nlp).usage["failures"] == 1 and rescue(nlp).usage["entities"] == 1
-    assert len(server.requests) == (3 if answer in TIRED else 2)  # it is asked again
+    assert len(server.requests) == (3 if answer[0] in (0, 503) else 2)  # it is asked again
     assert rescue(nlp).usage["calls"] == 2
     assert caplog.text.count("LW062") == 1 and KEY not in caplog.text
     assert {h["Authorization"] for h in server.headers} == {f"Bearer {KEY}"}
@@ -97,12 +117,18 @@ def test_what_was_answered_is_not_sent_again(at, server, tmp_path):
         assert rescue(nlp).usage["calls"] == 16 and rescue(nlp).usage["failures"] == 1
 
 
+TIRED = [(0, ""), (429, "slow down"), (502, ""), (503, "later")]  # and hanging up
+
+
 @pytest.mark.parametrize("answer", TIRED)
 def test_a_server_that_is_tired_is_asked_again(answer, server):
     server.answer = lambda n, data: answer if n <= 2 else (200, chat(ANSWER))
     nlp = of_server(server, max_tries=3)
     assert entities(nlp(TEXT)) == FOUND
     assert len(server.requests) == 3 + 1 and rescue(nlp).usage["failures"] == 0
+    server.answer = lambda n, data: answer
+    assert entities(nlp(TEXT)) == FOUND[:2] and rescue(nlp).usage["failures"] == 2
+    assert len(server.requests) == 4 + 2 * 3  # tries are requests
 
 
 def test_a_server_that_is_not_there(server, monkeypatch):

@@ -228,6 +228,8 @@ def test_queries_are_the_types():
     nlp, _ = trained()
     pipe = nlp.get_pipe("ner")
     assert pipe.label_data == list(QUERIES) and pipe.add_label("PER") == 0
+    with pytest.raises(ValueError, match=r"L232.*SHIP"):
+        pipe.add_label("SHIP")
     with pytest.raises(ValueError, match="L230"):
         pipe.add_query("SHIP", " ")
     before = read(nlp)
@@ -270,7 +272,7 @@ def transformer(bert):
     return build(model={**MODEL, "tok2vec": encoder})
 
 
-def test_a_transformer_is_trained_and_saved(bert, tmp_path):
+def test_a_transformer_is_trained_saved_and_reads_long_sentences(bert, tmp_path):
     nlp = transformer(bert)
     history = train(nlp, 50, drop=0.0)
     assert history[-1]["ner"] < 0.2 * history[0]["ner"]
@@ -279,6 +281,8 @@ def test_a_transformer_is_trained_and_saved(bert, tmp_path):
     assert ents == other and any(ents)
     for a, b in zip(scores, other_scores):
         assert a == pytest.approx(b, abs=1e-4)
+    long = nlp(Doc(nlp.vocab, words=["oslo"] * 200))  # beyond what the model can read
+    assert len(long) == 200 and any(ent.end > 48 for ent in long.ents)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         again.update(examples(again), sgd=again.resume_training())

@@ -153,3 +153,20 @@ def test_a_loaded_pipeline_stays_with_blis_where_numpy_is_not_faster(is_faster, 
     nlp = with_shared_encoder()
     train(nlp, 1)
     assert set().union(*operations(reloaded(nlp, tmp_path)).values()) == {NumpyOps}
+
+
+def test_numpy_multiplies(monkeypatch):
+    """Not BLIS under another name: what a model predicts comes from NumPy's products."""
+    nlp = one_pipe()
+    train(nlp, 10)
+    shapes, usual = [], np.dot
+
+    def dot(a, b, **given):
+        shapes.append(a.shape)
+        return usual(a, b, **given)
+
+    monkeypatch.setattr(np, "dot", dot)
+    nlp("Anna went to Berlin .")
+    assert not shapes
+    use_numpy_blas(nlp)("Anna went to Berlin .")
+    assert (5, 96) in shapes and len(shapes) > 4

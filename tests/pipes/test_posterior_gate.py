@@ -161,16 +161,29 @@ def test_what_a_secondary_expects_counts_in_flagged_sentences():
     assert np.flatnonzero(np.concatenate(mentions).sum(axis=1)).tolist() == RARE
 
 
+def test_a_shared_encoder_does_not_run_again():
+    nlp, _ = trained_once(shared, 40)
+    add_gate(nlp)
+    calls = []
+    layer = nlp.get_pipe("tok2vec").model.layers[0]
+    forward = layer._func
+    layer._func = lambda model, X, is_train: calls.append(len(X)) or forward(model, X, is_train)
+    assert [i for i, doc in enumerate(read(nlp, batch_size=3)) if doc.spans[KEY]] == RARE
+    assert calls == [3, 3, 2]
+
+
+@pytest.mark.parametrize("width", [16, 24])
 @pytest.mark.parametrize("factory", ["longtail_token_ner", "ner"])
-def test_another_encoder_after_the_primary_changes_nothing(factory):
+def test_another_encoder_after_the_primary_changes_nothing(factory, width):
     """Both encoders write to doc.tensor."""
     nlp, _ = trained_once(shared, 40, factory=factory)
     add_gate(nlp)
     wanted = nlp.get_pipe("gate").predict(read(nlp))
-    nlp.add_pipe("tok2vec", name="second", before="gate", config={"model": SMALL})
+    nlp.add_pipe("tok2vec", name="second", before="gate", config={"model": {**SMALL, "width": width}})
     nlp.get_pipe("second").initialize(lambda: examples(nlp), nlp=nlp)
     record_expectations(nlp)
     docs = read(nlp)
+    assert {doc.tensor.shape[1] for doc in docs} == {width}
     assert np.array_equal(nlp.get_pipe("gate").predict(docs), wanted)
     own = np.concatenate([doc.user_data[EXPECTED]["ner"]["mentions"] for doc in docs])
     labels = docs[0].user_data[EXPECTED]["ner"]["labels"]
@@ -186,6 +199,19 @@ def test_a_gate_with_a_source_reads_the_ner_of_its_new_pipeline(name, tmp_path):
         docs = read(own)
         expected = mentions(nlp.get_pipe("ner"), docs)
         assert own.get_pipe("gate").predict(docs) == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_gate_with_a_source_in_a_config_reads_the_ner_that_is_trained(tmp_path):
+    gated().to_disk(tmp_path)
+    config = one_pipe(**PRIMARIES["softmax"]).config.copy()
+    config["components"]["ner"]["write_probabilities"] = True
+    config["components"]["gate"] = {"source": str(tmp_path)}
+    config["nlp"]["pipeline"] = ["ner", "gate"]
+    nlp = blank().from_config(config)
+    nlp.initialize(lambda: examples(nlp))
+    docs = read(nlp)
+    expected = mentions(nlp.get_pipe("ner"), docs)
+    assert nlp.get_pipe("gate").predict(docs) == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize("name", ["softmax", "stock"])

@@ -1,9 +1,17 @@
 """`longtail_token_ner` over a shared transformer: a tiny BERT with random weights, made on disk."""
 
+import json
+import os
+import shutil
+import subprocess
+import sys
+
 import numpy as np
 import pytest
+import spacy
+from thinc.api import Adam
 
-from tests.util import blank, examples, reloaded, tiny_bert, trained_once
+from tests.util import blank, examples, reloaded, run_spacy, tiny_bert, train, trained_once
 from tests.util import entity_offsets as places
 
 pytest.importorskip("spacy_transformers", reason="needs the extra 'transformers'")
@@ -56,6 +64,29 @@ def test_a_shared_transformer(head, bert, tmp_path):
     assert any(doc.ents for doc in nlp.pipe(texts))
 
 
+NO_DROPOUT = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+
+
+def step(nlp, batches, optimizer):
+    """One step as `spacy train` makes it: nlp.update would step a shared encoder one batch late."""
+    for batch in batches:
+        nlp.update(batch, sgd=False, drop=0.0)
+    for _, pipe in nlp.pipeline:
+        pipe.finish_update(optimizer)
+
+
+def test_predictions_do_not_depend_on_the_batch(bert):
+    nlp, _ = trained(bert, "crf")
+    texts = [*texts_of(nlp), "", " ", "Oslo", " ".join(texts_of(nlp))]
+    alone = entity_offsets(nlp(text) for text in texts)
+    assert (
+        alone
+        == entity_offsets(nlp.pipe(texts, batch_size=2))
+        == entity_offsets(nlp.pipe(texts, batch_size=64))
+    )
+    assert any(alone)
+
+
 def test_a_head_with_an_encoder_of_its_own_predicts_as_over_the_shared_one(bert):
     """replace_listeners, which sourcing a pipe into another pipeline needs."""
     nlp, _ = trained(bert, "softmax")
@@ -64,3 +95,43 @@ def test_a_head_with_an_encoder_of_its_own_predicts_as_over_the_shared_one(bert)
     nlp.replace_listeners("transformer", "ner", ["model.tok2vec"])
     nlp.remove_pipe("transformer")
     assert entity_offsets(nlp.pipe(texts)) == expected and any(expected)
+
+
+def test_a_batch_in_parts_trains_the_encoder_as_the_whole_does(bert):
+    """spaCy's accumulate_gradient over a shared transformer: the parts' gradients add up."""
+    weights = []
+    for n_parts in (1, 2):
+        nlp = pipeline(bert, "softmax", transformer_config=dict(NO_DROPOUT))
+        spacy.util.fix_random_seed(0)
+        nlp.initialize(lambda: examples(nlp))
+        optimizer = Adam(0.01, grad_clip=0.0, use_averages=False)
+        data = examples(nlp)
+        for _ in range(3):
+            step(nlp, [data[part::n_parts] for part in range(n_parts)], optimizer)
+        weights.append(nlp.get_pipe("ner").model.get_ref("output_layer").get_param("W").copy())
+    assert np.abs(weights[0]).max() > 0.01
+    assert np.allclose(*weights, atol=2e-4)
+
+
+@pytest.mark.slow
+def test_a_packaged_pipeline_holds_its_encoder(bert, tmp_path):
+    """The folder that the encoder came from is gone, and there is no hub: it loads all the same."""
+    folder = tmp_path / "bert"
+    shutil.copytree(bert, folder)
+    nlp = pipeline(folder, "crf")
+    train(nlp, 20)
+    expected = entity_offsets(nlp.pipe(texts_of(nlp)))
+    nlp.to_disk(tmp_path / "model")
+    shutil.rmtree(folder)
+    run_spacy("package", tmp_path / "model", tmp_path, "--name", "rare", "--build", "none")
+    (built,) = tmp_path.glob("en_rare-*/en_rare/en_rare-*")
+    code = (
+        "import json, spacy, sys; nlp = spacy.load(sys.argv[1]);"
+        "docs = list(nlp.pipe(json.loads(sys.argv[2])));"
+        "print(json.dumps([[(e.start, e.end, e.label_) for e in d.ents] for d in docs]))"
+    )
+    command = [sys.executable, "-c", code, str(built), json.dumps(texts_of(nlp))]
+    offline = {**os.environ, "HF_HUB_OFFLINE": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, env=offline)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [[list(e) for e in doc] for doc in expected]

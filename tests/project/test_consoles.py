@@ -10,7 +10,7 @@ import pytest
 
 from spacy_longtail.cli import app
 from spacy_longtail.output.console import any_console
-from tests.util import corpus_of
+from tests.util import corpus_of, one_pipe, run_app, small_ner, toy_corpus, trained_once
 
 JAPANESE = "人名"
 
@@ -72,3 +72,18 @@ def test_help_on_a_console_with_ascii_alone(name, console):
     with pytest.raises(SystemExit) as ended:
         app([*([name] if name else []), "--help"])
     assert ended.value.code == 0 and b"Usage" in raw.getvalue()
+
+
+@pytest.mark.slow
+def test_a_negative_difference_ends_no_report(tmp_path):
+    """It has the sign U+2212, which cp1252 lacks."""
+    corpus, metrics = toy_corpus(tmp_path / "corpus"), tmp_path / "metrics"
+    assert printed("cp1252", "stats", corpus, "-o", metrics / "stats.json")[0] == 0
+    for name, steps in (("baseline", 40), ("worse", 1)):
+        nlp, _ = trained_once(one_pipe, steps, factory="longtail_ner", **small_ner())
+        nlp.to_disk(tmp_path / name)
+        run_app("evaluate", tmp_path / name, corpus, "-o", metrics / f"{name}.json")
+    page = tmp_path / "r.html"
+    code, out, err = printed("cp1252", "evaluate", metrics, "--report", page, "--ours", "worse")
+    assert code == 0, err
+    assert "Report:" in out and "macro" in out

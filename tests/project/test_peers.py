@@ -1,5 +1,6 @@
 """benchmarks/peers.py: peers are scored over the same words, each run leaves one record."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -149,3 +150,22 @@ def test_weights_of_a_hub(here, corpus, tmp_path, monkeypatch):
     assert record["peer"] == "gliner_medium"
     n_mentions = sum(row["support"] for row in record["test"]["ents_per_type"].values())
     assert n_mentions == 14 and record["test"]["calibration_error"] is not None
+
+
+def test_the_page_says_first_where_peers_are_ahead(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    from pages import comparisons
+
+    def record(peer, f, minutes):
+        test = {"ents_macro_f": f, "ents_tail_f": f, "ents_f": f, "calibration_error": None}
+        costs = {"core_minutes": minutes, "words_per_core_second": 10, "peak_mib": 20, "disk_mib": 1.5}
+        return {"peer": peer, "corpus": "crossner_ai", "test": test, "lines": 40, **costs}
+
+    rows = [record("flair", 0.9, 3.0), record("flair", 0.8, 5.0), record("light", 0.6, 1.0)]
+    monkeypatch.setattr(comparisons, "measured", lambda: rows)
+    first, _, rest = comparisons.render().partition("## What wins where")
+    assert re.search(
+        r"\| AI \| macro \| 85\.0 \(flair, CRF\) \| [67]\d\.\d \(ours, six layers\) \|", first
+    )
+    assert "shortest training" not in first
+    assert "| flair, CRF | 2 | 4.00 | 10 | 20 | 1.5 | 40 |" in rest

@@ -7,6 +7,7 @@ import pytest
 import spacy
 import srsly
 
+from spacy_longtail.models.transformer import encoder_of
 from tests.project.pretraining import FAST, run_pretrain, tiny_xlm_roberta
 from tests.util import run_app
 
@@ -166,3 +167,28 @@ def test_stored_states_are_close_to_those_of_the_teacher(pretrained, donors):
     )
     assert cosines.min() > 0.99
     assert len(cosines) == sum(len(sentence.first) for sentence in packed.train)
+
+
+def test_a_loaded_xlm_roberta_gives_the_states_of_the_saved_one(pretrained):
+    loaded = spacy.load(pretrained.model)
+    docs = [loaded.make_doc("The Fram left Hamina .")]
+
+    saved, read = (nlp.get_pipe("tok2vec").predict(docs)[0] for nlp in (pretrained.nlp, loaded))
+
+    assert encoder_of(loaded.get_pipe("tok2vec").model).encoder.config.model_type == "xlm-roberta"
+    assert np.array_equal(saved, read)
+
+
+def test_a_step_on_another_language_learns_no_predictions(
+    pretrained, donors, german, tmp_path, monkeypatch
+):
+    from spacy_longtail.pretraining import learners
+
+    calls = []
+    divergence = learners._divergence
+    monkeypatch.setattr(learners, "_divergence", lambda *both: calls.append(1) or divergence(*both))
+    given = {"teacher": str(pretrained.model), "steps": 12, "words": 100}
+
+    run_pretrain([donors[0], german], tmp_path / "out", "cnn", **given)
+
+    assert 0 < len(calls) < 12

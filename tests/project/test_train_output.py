@@ -1,7 +1,12 @@
 """`train` replaces its own earlier output alone, and only when it has come to its end."""
 
 import logging
+import os
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -213,3 +218,25 @@ def test_a_training_without_an_end_is_refused(epochs, work):
     endless = load_with_corpus_values(Path("my.cfg"), Path("corpus/tiny"), ends)
     with pytest.raises(ValueError, match=r"L438.*max_epochs"):
         training.check_trainable(endless, Path("my.cfg"))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+@pytest.mark.usefixtures("light_processes")
+def test_a_killed_training_leaves_the_old_model(work):
+    before = tree(work / OLD)
+    many = ("--training.max_steps", "100000", "--training.eval_frequency", "2")
+    arguments = ["-m", "spacy_longtail", "train", "my.cfg", "corpus/tiny", OLD, *many]
+    process = subprocess.Popen([sys.executable, *arguments], stdout=subprocess.DEVNULL)
+    try:
+        end = time.monotonic() + 120
+        while not list((work / "training").glob(f"{NEW}*/new/*/model-best/config.cfg")):
+            assert process.poll() is None and time.monotonic() < end
+            time.sleep(0.05)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert tree(work / OLD) == before
+    paths = (Path("my.cfg"), Path("corpus/tiny"), Path(OLD))
+    with pytest.warns(UserWarning, match="LW034"):  # the next run names what is left, and works
+        training.train_model(*paths, overrides={"training.max_steps": 2})

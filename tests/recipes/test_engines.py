@@ -6,8 +6,10 @@ import shutil
 
 import pytest
 
+from tests.util import run_script
+
 from . import plugin  # noqa: F401  registers the pipeline's components
-from .util import check_output, left_behind, make_job, run
+from .util import RECIPES, check_output, left_behind, make_job, run
 
 pytest.importorskip("pyarrow")
 pytestmark = pytest.mark.usefixtures("light_processes")
@@ -56,3 +58,16 @@ def test_a_document_that_always_kills_ends_the_run(recipe, several, single, tmp_
     assert "No output was written" in ran.stdout
     assert job.deaths.read_text() == "xx"
     assert left_behind(job) == []
+
+
+@engines
+def test_an_output_that_exists_is_left_alone(recipe, several, single, tmp_path, monkeypatch):
+    job = make_job(tmp_path, times=0)
+    job.output.mkdir()
+    monkeypatch.syspath_prepend(RECIPES)
+    monkeypatch.chdir(tmp_path)
+    ran = run_script(RECIPES / recipe, "model", job.source.name, "out")
+    assert ran.exit_code == 2
+    assert "exists already" in ran.output
+    assert left_behind(job) == ["out"]
+    assert not list(job.output.iterdir())

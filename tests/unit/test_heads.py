@@ -66,6 +66,19 @@ def test_documents_without_tokens_may_come_last(name):
     assert decoded.tags.tolist() == [1, 1] and len(decoded.p) == 2
 
 
+@pytest.mark.parametrize("name", ["softmax", "crf", "sigmoid"])
+def test_without_scores_every_p_is_1(name):
+    head, logits = HEADS[name](TagCodec(("X",), "BIO"), CrossEntropy()), np.array([[0.0, 1.0, 0.0]] * 2)
+    lengths = np.array([2])
+    decoded = head.decode(lattice(head, logits, lengths, scale=0.0), lengths, np.zeros(2), False)
+    assert decoded.tags.tolist() == [1, 1] and decoded.p.tolist() == [1.0, 1.0]
+
+
+def test_a_type_that_is_added_to_two_is_as_likely_as_any():
+    two, three = two_task(("X", "Y")), two_task(("X", "Y", "Z"))
+    assert three.initial_biases(two.outputs) == [0.0, 0.0, 0.0, 0.0, 0.0]
+
+
 @pytest.mark.parametrize(
     ("labels", "outputs"),
     [("A", ["entity", "begin"]), ("AB", ["entity", "begin", "type A", "type B"])],

@@ -375,6 +375,14 @@ def two_task_batch(n_columns):
     return scores, TwoTaskGold(entity, begin, np.array([1, 2, 0, 0, 1, 0])), np.ones(6)
 
 
+@pytest.mark.parametrize(("n_updates", "trains_auc"), [(0, False), (1, True), (2, False), (3, True)])
+def test_updates_of_compositional_auc_alternate(n_updates, trains_auc):
+    result = CompositionalAUC()(*two_task_batch(5), TwoTaskState(n_updates=n_updates))
+
+    assert result.d_scores[:, :2].any() == trains_auc
+    assert result.d_scores[:, 2:].any() != trains_auc
+
+
 @pytest.mark.parametrize("make_loss", [AUCMargin, TwoTaskCrossEntropy])
 def test_begin_weight_scales_the_begin_output(make_loss):
     batch = two_task_batch(2)
