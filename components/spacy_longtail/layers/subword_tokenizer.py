@@ -1,4 +1,4 @@
-"""Tokenizer of words to subwords, by the tokenizer of a transformer."""
+"""Splitting of words into subwords, with the tokenizer of a transformer."""
 
 from collections.abc import Iterable
 from functools import cached_property
@@ -26,7 +26,7 @@ class WordSubwords(NamedTuple):
 
 
 class SubwordTokenizer:
-    """Tokenizer of words to subwords, which caches them by the word's hash. Threads may share it.
+    """Splits words into subwords and caches them by the word's hash. Threads may share it.
 
     tokenizer (Tokenizer): A tokenizer without padding and truncation.
     """

@@ -120,7 +120,7 @@ def _check_open(place: Path) -> None:
 
 
 def is_file_name(name: str) -> bool:
-    """Return whether a file may have this name on every system, because outputs are copied.
+    """Return whether a file may have this name on every system, since users copy outputs.
 
     Windows reserves names of devices with any extension, and drops a dot or space at the end.
     """

@@ -1,4 +1,4 @@
-"""Sentences of an encoder's pretraining, recognised by a sample of their hashes.
+"""Recognise sentences that an encoder was pretrained on, by a sample of their hashes.
 
 The pretraining writes the sample to seen.bin in the pipeline's folder.
 """
