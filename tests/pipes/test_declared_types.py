@@ -36,7 +36,7 @@ def declaring(factory="longtail_token_ner", **settings):
 
 def logits(nlp):
     pipe, docs = nlp.get_pipe("ner"), [eg.predicted for eg in examples(nlp)]
-    return np.asarray(pipe.head.logits(pipe.model.predict(docs)).dataXd)
+    return np.asarray(pipe.tokens.head.logits(pipe.model.predict(docs)).dataXd)
 
 
 def ships(nlp):
@@ -71,7 +71,7 @@ def test_a_declared_type_is_learnt_as_soon_as_mentions_appear(head):
     train_further(nlp, [*examples(nlp), ships(nlp)], 60, learn_rate=0.02)
 
     assert pipe.types.unseen == ()
-    assert output_of(pipe.model).get_param("W")[pipe.codec.tags.index("B-SHIP")].any()
+    assert output_of(pipe.model).get_param("W")[pipe.tokens.codec.tags.index("B-SHIP")].any()
     assert (1, 2, "SHIP") in entity_offsets(nlp("The Vega sank near Oslo ."))
 
 

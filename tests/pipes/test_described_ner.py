@@ -31,7 +31,7 @@ def build(factory="longtail_token_ner", model=MODEL, **settings):
 
 def logits(pipe, docs):
     """One row per token, whatever the head."""
-    return np.asarray(pipe.head.logits(pipe.model.predict(docs)).dataXd)
+    return np.asarray(pipe.tokens.head.logits(pipe.model.predict(docs)).dataXd)
 
 
 def toy_docs(nlp):
@@ -51,7 +51,7 @@ def test_a_described_pipe_learns_and_its_logits_are_those_of_the_formula(head, s
     W, b, P, Q, D = (output_of(pipe.model).get_param(name) for name in ("W", "b", "P", "Q", "D"))
     H = np.concatenate(pipe.model.get_ref("tok2vec").predict(docs))
     expected = H @ W.T + b
-    for j, tag in enumerate(pipe.codec.tags[1:], start=1):
+    for j, tag in enumerate(pipe.tokens.codec.tags[1:], start=1):
         k, t = scheme.replace("O", "").index(tag[0]), pipe.labels.index(tag[2:])
         expected[:, j] += 8 / 4 * (H @ P[k].T) @ (Q[k] @ D[t])  # 4 is the root of the width
     assert logits(pipe, docs) == pytest.approx(expected, abs=1e-3)
@@ -95,7 +95,7 @@ def test_a_type_that_is_added_leaves_the_others_as_they_are(head, scheme):
     assert pipe.types.descriptions["ART"] == "ship"
     assert pipe.types.descriptions["BOAT"] == "rowing boat"
     new = after[:, before.shape[1] :]
-    assert new.shape[1] == len(pipe.codec.prefixes) and new.std() > 0
+    assert new.shape[1] == len(pipe.tokens.codec.prefixes) and new.std() > 0
     for before, after in zip(shown, places(pipe.candidates(docs)), strict=True):
         assert before == after or "BOAT" in {label for *_, label in after}
 
@@ -206,8 +206,10 @@ def test_documents_say_which_types_they_were_annotated_with(head, factory):
         eg.reference.set_ents([e for e in eg.reference.ents if e.label_ in kept])
     docs = [eg.predicted for eg in batch]
     _, d_scores = pipe.get_loss(batch, pipe.model.predict(docs))
-    d = np.asarray(pipe.head.logits(d_scores).dataXd)
-    nat, per = ([i for i, t in enumerate(pipe.codec.tags) if t.endswith(own)] for own in ("NAT", "PER"))
+    d = np.asarray(pipe.tokens.head.logits(d_scores).dataXd)
+    nat, per = (
+        [i for i, t in enumerate(pipe.tokens.codec.tags) if t.endswith(own)] for own in ("NAT", "PER")
+    )
     for i, rows in enumerate(np.split(d, np.cumsum([len(doc) for doc in docs])[:-1])):
         assert rows[:, nat].any() == (i % 2 == 1) and rows[:, per].any()
 

@@ -79,12 +79,12 @@ def texts_of(nlp):
 
 
 def marginals(nlp, docs=None):
-    return nlp.get_pipe("ner").marginals(list(nlp.pipe(texts_of(nlp))) if docs is None else docs)
+    return nlp.get_pipe("ner").tokens.marginals(list(nlp.pipe(texts_of(nlp))) if docs is None else docs)
 
 
 def in_order(nlp, tags):
     """The marginals of a pipeline, in an order of tags."""
-    own = nlp.get_pipe("ner").codec.tags
+    own = nlp.get_pipe("ner").tokens.codec.tags
     return marginals(nlp)[:, [own.index(tag) for tag in tags]]
 
 
@@ -96,11 +96,11 @@ def combined(nlp, *others):
 @pytest.mark.parametrize("about", MEMBERS)
 def test_marginals_are_the_mean_of_the_members_in_memory_and_loaded(about, tmp_path):
     nlp, *others = MEMBERS[about]()
-    tags = nlp.get_pipe("ner").codec.tags
+    tags = nlp.get_pipe("ner").tokens.codec.tags
     rows = [in_order(own, tags) for own in (nlp, *others)]
     assert all(np.abs(a - b).max() > 0.01 for a, b in pairwise(rows))
     combined(nlp, *others)
-    assert nlp.get_pipe("ner").codec.tags == tags
+    assert nlp.get_pipe("ner").tokens.codec.tags == tags
     for ensemble in (nlp, reloaded(nlp, tmp_path)):
         np.testing.assert_allclose(marginals(ensemble), np.mean(rows, axis=0), atol=1e-6)
     assert nlp.pipe_names == ["ner"]
@@ -202,13 +202,13 @@ def test_sentences_are_those_of_the_first():
     means = []
     for starts in ([0, 6, 13], []):
         docs = [start_sentences(nlp.make_doc(text), *starts) for nlp in (one, other)]
-        p, q = (nlp.get_pipe("ner").marginals([doc]) for nlp, doc in zip((one, other), docs))
-        tags = other.get_pipe("ner").codec.tags
-        means.append((p + q[:, [tags.index(tag) for tag in one.get_pipe("ner").codec.tags]]) / 2)
+        p, q = (nlp.get_pipe("ner").tokens.marginals([doc]) for nlp, doc in zip((one, other), docs))
+        tags = other.get_pipe("ner").tokens.codec.tags
+        means.append((p + q[:, [tags.index(tag) for tag in one.get_pipe("ner").tokens.codec.tags]]) / 2)
     mean, without = means
     assert np.abs(without - mean).max() > 1e-3  # else it would say nothing
     combined(first, other)
-    np.testing.assert_allclose(first.get_pipe("ner").marginals([first(text)]), mean, atol=1e-6)
+    np.testing.assert_allclose(first.get_pipe("ner").tokens.marginals([first(text)]), mean, atol=1e-6)
 
 
 def test_pipelines_that_cannot_be_averaged():

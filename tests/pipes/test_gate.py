@@ -180,7 +180,7 @@ def test_nothing_is_kept_of_an_earlier_initialization():
     weak = nlp.get_pipe("weak_ner")
     assert gate.labels == weak.labels == ("ART",) and gate.cfg["calibration"] is None
     assert gate.cfg["weak_weight"] == pytest.approx(1 - 2 / 11)
-    assert weak.model.get_dim("nO") == len(weak.head.outputs) == 5
+    assert weak.model.get_dim("nO") == len(weak.tokens.head.outputs) == 5
 
 
 def test_types_of_the_counts_are_saved():

@@ -241,7 +241,9 @@ def test_class_weights_are_counted_where_the_secondary_learns(spans_key, n_outsi
     # two U-ART, and the tokens outside: behind a gate those of the four sentences with a rare type
     assert saved["U-ART"] / saved["O"] == pytest.approx(n_outside / 2)
     assert set(saved) == {"O", *(f"{p}-{t}" for t in WEAK for p in "BILU")}
-    assert pipe.head.class_values[pipe.codec.tags.index("B-NAT")] == pytest.approx(saved["B-NAT"])
+    assert pipe.tokens.head.class_values[pipe.tokens.codec.tags.index("B-NAT")] == pytest.approx(
+        saved["B-NAT"]
+    )
     assert np.isfinite(pipe.update(examples(nlp))["weak_ner"])
 
 

@@ -80,7 +80,7 @@ def mentions(pipe, docs):
     if isinstance(pipe, LongtailNER):
         begins = beginnings(pipe.model, columns_of(pipe.moves), docs, labels)
     else:
-        begins = pipe.marginals(docs) @ pipe.codec.beginnings()
+        begins = pipe.tokens.marginals(docs) @ pipe.tokens.codec.beginnings()
     begins = begins[:, [labels.index(label) for label in WEAK]]
     ends = np.cumsum([n for doc in docs for n in sentence_lengths(doc)])[:-1]
     return np.array([rows.sum(axis=0) for rows in np.split(begins, ends)])

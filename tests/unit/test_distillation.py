@@ -204,4 +204,4 @@ def test_a_pipe_learns_from_soft_targets_and_needs_some():
     doc.set_ents([], default="missing")  # the soft targets alone teach
     pipe = nlp.get_pipe("ner")
     _, d_scores = pipe.get_loss(data[:1], pipe.model.predict([data[0].predicted]))
-    assert pipe.head.logits(d_scores).dataXd.any()
+    assert pipe.tokens.head.logits(d_scores).dataXd.any()

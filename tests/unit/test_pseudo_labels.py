@@ -117,7 +117,7 @@ def annotated(own, docs, known, soft):
 def test_a_teacher_is_sure_where_its_marginals_are(head, threshold):
     own = teacher(head=head, steps=10)
     docs, found = read(own, threshold=threshold)
-    p = own.taggers[0].marginals(docs)[:, 0]
+    p = own.taggers[0].tokens.marginals(docs)[:, 0]
     entity = np.concatenate([[t.ent_iob != 2 for t in doc] for doc in docs])
     assert np.array_equal(np.concatenate([s.sure for s in found]), (p >= threshold) & ~entity)
 
@@ -181,7 +181,7 @@ def test_other_types_are_outside():
     own = teacher(labels=["PER", "NEW"])
     assert own.lacking == ["NEW"] and own.soft_tags == ["O", "B-PER", "I-PER"]
     docs, found = read(own, soft=True)
-    p, tags = own.taggers[0].marginals(docs), own.taggers[0].codec.tags
+    p, tags = own.taggers[0].tokens.marginals(docs), own.taggers[0].tokens.codec.tags
     others = [i for i, tag in enumerate(tags) if tag[2:] != "PER"]
     rows = np.concatenate([s.log_p for s in found])
     assert np.exp(rows[:, 0].astype("f")) == pytest.approx(p[:, others].sum(axis=1), rel=5e-3)

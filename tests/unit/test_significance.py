@@ -260,6 +260,16 @@ def test_the_seeds_at_hand_are_pooled_with_the_spread_of_our_records(is_paired, 
     assert found.high - found.value == pytest.approx(expected, rel=0.05)
 
 
+def test_each_side_has_the_standard_error_of_its_own_number_of_seeds():
+    """400 equal documents, one seed of the baseline and four of the method."""
+    base, ours = np.zeros((400, 1, 2, 3)), np.zeros((400, 4, 2, 3))
+    base[:, :, 0], ours[:, :, 0] = (5, 10, 10), (7, 10, 10)
+    found = compare(base, ours, F1, primary="F1 of A")["F1 of A"]
+    variance = 6 / 9 * (SEED_SD_SHARED**2 + SEED_SD_TYPE**2) * (1 / 1 + 1 / 4)
+    expected = stats.t.ppf(0.975, 9) * math.sqrt(variance)
+    assert found.high - found.value == pytest.approx(expected, rel=0.05)
+
+
 def test_the_spread_over_seeds_is_not_that_of_single_mentions():
     """Half of the documents rise and half fall by turns, which explains the seeds' scores."""
     base, ours = (np.full((8, 4, 2, 3), 10.0) * [[1], [0]] for _ in range(2))

@@ -216,7 +216,7 @@ def test_a_batch_with_many_types_is_read_in_slices(shipped, monkeypatch):
     ner.set_labels({f"type {i}": f"kind {chr(97 + i)} of thing" for i in range(20)})
     docs = list(nlp.get_pipe("tok2vec").pipe(map(nlp.make_doc, ("Jon saw the Fram", "", "Oslo") * 3)))
     whole = ner.predict(docs)
-    monkeypatch.setattr(token_model, "MAX_OUTPUTS", 5 * len(ner.head.outputs))
+    monkeypatch.setattr(token_model, "MAX_OUTPUTS", 5 * len(ner.tokens.head.outputs))
     assert ner.predict(docs) == whole
     assert [len(part) for part in ner.tokens.slices(docs)] == [3, 3, 3]
     monkeypatch.setattr(token_model, "MAX_OUTPUTS", 1)  # a document is read whole

@@ -74,8 +74,8 @@ def evaluate_model(
     rename_types(examples, names or {})
     check_types(examples, labels, str(model), str(data))
     scores = make_ner_scorer(labels, tail)(examples)
-    for pipe_name, pipe in nlp.pipeline:
-        if is_gate(nlp, pipe_name):
+    for _, pipe in nlp.pipeline:
+        if is_gate(pipe):
             scores.update(cast(Pipe, pipe).score(examples))
     details = None if training is None else analyse(examples, labels, tail, training)
     performance = nlp.meta.get("performance", {})

@@ -75,7 +75,7 @@ def fit_thresholds(
             scores_key=cfg.get("scores_key"),
             abstain_key=abstain_key,
         )
-    gates = [name for name in names if is_gate(nlp, name)]
+    gates = [name for name in names if is_gate(nlp.get_pipe(name))]
     if gate_goal is not None and not gates:
         raise ValueError(
             Errors.L420.format(name=f"gate-{gate_goal.kind}", problem=f"{model} has no gate")
@@ -144,7 +144,7 @@ def _scored_pipes(nlp: Language, path: Path) -> list[str]:
     """Return the names of gates and of NERs with entity scores, and warn of NERs without."""
     scored, others = list[str](), list[str]()
     for name, pipe in nlp.pipeline:
-        if is_gate(nlp, name):
+        if is_gate(pipe):
             scored.append(name)
         elif hasattr(pipe, "candidates"):
             is_secondary = nlp.get_pipe_meta(name).factory == SECONDARY

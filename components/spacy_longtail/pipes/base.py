@@ -12,7 +12,6 @@ from spacy import util
 from spacy.errors import Errors as SpacyErrors
 from spacy.language import Language
 from spacy.pipeline.pipe import Pipe
-from spacy.pipeline.trainable_pipe import TrainablePipe
 from spacy.tokens import Doc
 from spacy.util import minibatch
 from spacy.vocab import Vocab
@@ -26,10 +25,7 @@ from ..layers.serving import use_faster_blas
 from ..scorers import NER_SCORE_WEIGHTS
 from ..settings import finite
 from ..types import Block
-from .label_checks import refuse_new_type
 from .saved import read_cfg
-from .scores.spans import ScoredSpan, write_entities
-from .scores.thresholding import judge
 
 ENTITIES = ["doc.ents", "token.ent_iob", "token.ent_type"]
 KINDS: dict[str, Block] = {
@@ -83,6 +79,7 @@ class SavedPipe:
 
     name: str
     cfg: Block
+    is_gate: ClassVar[bool] = False  # whether it flags sentences in doc.spans[cfg["spans_key"]]
     is_secondary: ClassVar[bool] = False  # whether it reads flagged sentences alone
     saved: ClassVar[tuple[str, ...]] = ()  # attributes that are saved beside cfg
     learnt: ClassVar[Mapping[str, Any]] = {}  # saved values beside the settings, with their types
@@ -115,6 +112,8 @@ class SavedPipe:
 
     def settle(self, source: Path | str, exclude: Iterable[str]) -> None:
         """Check the loaded parts, and rebuild what depends on them. Arguments as above."""
+        if isinstance(model := getattr(self, "model", None), Model):
+            use_faster_blas(model, *encoders_of(self))
 
     def parts(self, method: str, exclude: Iterable[str]) -> dict[str, Callable]:
         """Return the functions that save or load all parts but `cfg`, by the names of the files.
@@ -122,7 +121,12 @@ class SavedPipe:
         method (str): "to_disk", "from_disk", "to_bytes" or "from_bytes".
         exclude (Iterable[str]): Names of parts that are not saved or loaded.
         """
-        return {name: getattr(getattr(self, name), method) for name in self.saved}
+        parts = {name: getattr(getattr(self, name), method) for name in self.saved}
+        if "vocab" in parts:
+            parts["vocab"] = partial(parts["vocab"], exclude=exclude)
+        if "model" in parts and method.startswith("from_"):
+            parts["model"] = partial(_load_model, parts["model"])
+        return parts
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
         """Serialize the component."""
@@ -151,65 +155,12 @@ class SavedPipe:
         return self
 
 
-class Gate(SavedPipe):
-    """A component that flags sentences in doc.spans[cfg["spans_key"]]. Its types are declared."""
-
-    def add_label(self, label: str) -> int:
-        """Refuse a new type. RETURNS (int): 0 for one of the component's."""
-        return refuse_new_type(self.name, self.labels, label, "rare_labels")
-
-
-class EntityScorer(SavedPipe):
-    """NER that calibrates the scores of entities and applies thresholds before it writes them."""
-
-    predict: Callable  # returns the entities of each document, with scores
-
-    def candidates(self, docs: list[Doc]) -> list[list[ScoredSpan]]:
-        """Return the entities of each document before calibration and thresholds."""
-        return self.predict(docs)
-
-    def set_annotations(self, docs: Iterable[Doc], scores: Any) -> None:
-        """Add the entities to doc.ents, and write their scores if scores_key is set."""
-        for doc, spans in zip(docs, scores, strict=True):
-            write_entities(doc, judge(doc, spans, self.cfg, self.name), self.cfg["scores_key"])
-
-
-class LongtailPipe(SavedPipe, TrainablePipe):
-    """Trainable component: a model with an encoder, and settings that are saved as `cfg`."""
-
-    def __init__(
-        self,
-        vocab: Vocab,
-        model: Model,
-        name: str,
-        scorer: Callable | None,
-        head_rate: float,
-        **cfg: Any,
-    ) -> None:
-        super().__init__(vocab, model, name, **cfg)
-        self.scorer = scorer
-        self.head_rate = check_head_rate(head_rate)
-
-    def parts(self, method: str, exclude: Iterable[str]) -> dict[str, Callable]:
-        vocab = partial(getattr(self.vocab, method), exclude=exclude)
-        model = getattr(self.model, method)
-        if method.startswith("from_"):
-            model = partial(self._load_model, model)
-        return {**super().parts(method, exclude), "vocab": vocab, "model": model}
-
-    def _load_model(self, load: Callable, data: object) -> None:
-        """Load the model, with spaCy's message if the data is of another one."""
-        try:
-            load(data)
-        except AttributeError:
-            raise ValueError(SpacyErrors.E149) from None
-
-    def settle(self, source: Path | str, exclude: Iterable[str]) -> None:
-        use_faster_blas(self.model, *encoders_of(self))
-
-    def finish_update(self, sgd: Optimizer | None) -> None:
-        """Step the optimizer, with `head_rate` times the learning rate outside the encoder."""
-        super().finish_update(with_head_rate(sgd, self.model.get_ref("tok2vec"), self.head_rate))
+def _load_model(load: Callable, data: object) -> None:
+    """Load the weights of a model, with spaCy's message if they are those of another one."""
+    try:
+        load(data)
+    except AttributeError:
+        raise ValueError(SpacyErrors.E149) from None
 
 
 class StoppedError(ValueError):

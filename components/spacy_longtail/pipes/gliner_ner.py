@@ -16,19 +16,19 @@ from ..extras import extra, require
 from ..hub import no_model_code
 from ..sentences import sentence_bounds
 from ..settings import finite
-from .base import EntityScorer, UntrainedPipe, factory
+from .base import UntrainedPipe, factory
 from .label_checks import check_known, check_types
 from .saved import SavedCurves
 from .scores.merging import merge_spans
 from .scores.spans import ScoredSpan
-from .scores.thresholding import CALIBRATION, check_judging
+from .scores.thresholding import CALIBRATION, check_judging, write_judged
 from .token.describing import describe_types
 
 WHO = "longtail_gliner"
 _reading = Lock()  # a tokenizer cannot be used by two threads at once, nor torch's generator
 
 
-class GLiNERNER(EntityScorer, UntrainedPipe):
+class GLiNERNER(UntrainedPipe):
     """NER by a GLiNER model, which finds types by their descriptions, untrained (extra `gliner`).
 
     Like a ruler it has no `update`: training passes over it. Its scores are the model's own.
@@ -124,6 +124,14 @@ class GLiNERNER(EntityScorer, UntrainedPipe):
                     label = label_of[ent["label"]]
                     spans[i].append(ScoredSpan(span.start, span.end, label, ent["score"], ()))
         return [*map(merge_spans, spans)]
+
+    def candidates(self, docs: list[Doc]) -> list[list[ScoredSpan]]:
+        """Return the entities of each document before calibration and thresholds."""
+        return self.predict(docs)
+
+    def set_annotations(self, docs: Iterable[Doc], scores: list[list[ScoredSpan]]) -> None:
+        """Add the entities that pass their thresholds, and their scores if scores_key is set."""
+        write_judged(docs, scores, self.cfg, self.name)
 
 
 def load_gliner(name: str) -> Any:

@@ -14,7 +14,6 @@ from spacy.tokens import Doc
 
 from ..errors import Errors, Warnings
 from ..types import Block
-from .base import Gate
 from .scores.merging import BY_SCORE
 
 BOUNDARIES = {"token.is_sent_start", "doc.sents"}
@@ -30,9 +29,9 @@ def components_before(nlp: Language, pipe: object) -> dict[str, Callable[[Doc], 
     return dict(takewhile(lambda row: row[1] is not pipe, nlp.components))
 
 
-def is_gate(nlp: Language, name: str) -> bool:
+def is_gate(pipe: object) -> bool:
     """Return whether a component is a gate of this package."""
-    return isinstance(nlp.get_pipe(name), Gate)
+    return getattr(pipe, "is_gate", False)
 
 
 def is_secondary(pipe: object) -> bool:
@@ -61,7 +60,7 @@ def _opened_by(nlp: Language, pipe: object, key: str, who: str) -> tuple[str, li
         fix = f"Add a longtail_sentence_gate with spans_key = \"{key}\", or fix 'spans_key'."
         needs = f"a gate that writes doc.spans[{key!r}]"
         raise ValueError(Errors.L210.format(who=who, needs=needs, found="none", fix=fix))
-    gates = {name: other for name, other in writers.items() if isinstance(other, Gate)}
+    gates = {name: other for name, other in writers.items() if is_gate(other)}
     for name, other in dropwhile(lambda row: row[0] not in gates, writers.items()):
         if getattr(other, "overwrite", False):
             problem = f"has overwrite = true, and would remove what it flags in doc.spans[{key!r}]"
@@ -103,7 +102,7 @@ def check_secondary(nlp: Language, pipe: Any, who: str) -> None:
         if closed := [t for t in labels if types and t not in types]:
             problems.append(f"{gate} does not look for {', '.join(closed)}")
     before = components_before(nlp, pipe)
-    others = [other for other in before.values() if not isinstance(other, Gate)]
+    others = [other for other in before.values() if not is_gate(other)]
     if merge in BY_SCORE and key not in [settings_of(other).get("scores_key") for other in others]:
         raise ValueError(Errors.L207.format(who=who, merge=merge, key=key))
     for name, other in before.items():

@@ -43,7 +43,7 @@ def average(pipelines: Sequence[Language], paths: Sequence[Path | str]) -> Ensem
     taggers = list(map(_tagger, pipelines, paths))
     names = [cast(str, name_in(*pair)) for pair in zip(pipelines, taggers, strict=True)]
     nlp, tagger, name = pipelines[0], taggers[0], names[0]
-    tags = [f"{t.codec.scheme} of {', '.join(sorted(t.codec.labels))}" for t in taggers]
+    tags = [f"{t.tokens.codec.scheme} of {', '.join(sorted(t.tokens.codec.labels))}" for t in taggers]
     vectors = _check_alike(pipelines, paths, tags, f"it has other tags than {tags[0]}")
     encoders = list(map(_own_encoders, pipelines, names))
     blocks = {
@@ -52,7 +52,7 @@ def average(pipelines: Sequence[Language], paths: Sequence[Path | str]) -> Ensem
     }
     settings = {
         "members": blocks,
-        "scheme": tagger.codec.scheme,
+        "scheme": tagger.tokens.codec.scheme,
         "scores_key": tagger.cfg["scores_key"] or ENTITY_SCORES,
         "scorer": nlp.config.interpolate()["components"][name]["scorer"],
     }

@@ -84,7 +84,7 @@ def load_for_types(model: Path | str, descriptions: Mapping[str, str]) -> Langua
     nlp = load_pipeline(model)
     is_encoder = any((folder / name).is_file() for name in (label_encoder.FILE, SEEN_FILE))
     for _, pipe in nlp.pipeline if descriptions else ():
-        if not isinstance(pipe, TokenTagger) or not pipe.is_described:
+        if not isinstance(pipe, TokenTagger) or not pipe.tokens.is_described:
             continue
         if is_encoder or pipe.types.unseen == pipe.labels:
             pipe.set_labels(descriptions)

@@ -154,9 +154,9 @@ def class_probabilities(
         )
     with nlp.select_pipes(enable=nlp.pipe_names[: pipes.index(pipe)]):
         stream = nlp.pipe(bare(doc, nlp.vocab) for doc in docs)
-        tags = np.concatenate([pipe.marginals(batch) for batch in minibatch(stream, BATCH)])
-    label, _ = pipe.codec.layout()
-    return ["O", *pipe.codec.labels], tags @ np.eye(1 + len(pipe.codec.labels))[label + 1]
+        tags = np.concatenate([pipe.tokens.marginals(batch) for batch in minibatch(stream, BATCH)])
+    label, _ = pipe.tokens.codec.layout()
+    return ["O", *pipe.tokens.codec.labels], tags @ np.eye(1 + len(pipe.tokens.codec.labels))[label + 1]
 
 
 def audit_corpus(

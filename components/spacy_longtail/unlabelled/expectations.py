@@ -92,7 +92,7 @@ class Recorder:
         if not is_secondary(self.counted):
             rows = [begin_probabilities(doc, self.pipe_name, labels, self.pipe_name) for doc in docs]
             return sums_by_sentence(docs, np.concatenate(rows))
-        mentions = sums_by_sentence(docs, pipe.marginals(docs) @ pipe.codec.beginnings())
+        mentions = sums_by_sentence(docs, pipe.tokens.marginals(docs) @ pipe.tokens.codec.beginnings())
         if self.gate is not None:
             opens = [doc.user_data[KEY][self.gate]["mentions"].sum(axis=1) for doc in docs]
             return mentions * np.concatenate(opens)[:, None]

@@ -82,7 +82,7 @@ class PoolTeacher:
     @property
     def soft_tags(self) -> list[str]:
         """Columns of the soft targets: the teacher's tags of types of the corpus."""
-        codec = soft_tagger(self.nlp).codec
+        codec = soft_tagger(self.nlp).tokens.codec
         return [codec.tags[i] for i in np.flatnonzero(codec.columns(self.labels))]
 
     def read(
@@ -125,7 +125,7 @@ class PoolTeacher:
         outside, log_p = np.ones(len(doc)), None
         for tagger in self.taggers if len(doc) else ():
             _, p = read_probabilities(doc, tagger.name, tagger.name)
-            declared = tagger.codec.columns(self.labels) > 0
+            declared = tagger.tokens.codec.columns(self.labels) > 0
             no_entity = p[:, 0] + p[:, ~declared].sum(axis=1)
             outside = np.minimum(outside, no_entity)
             if soft:

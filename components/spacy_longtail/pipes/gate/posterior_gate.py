@@ -15,8 +15,8 @@ from ...errors import Errors
 from ...sentences import sums_by_sentence
 from ...settings import finite
 from ...types import WEAK_SENTENCES
-from ..base import Gate, UntrainedPipe, factory
-from ..label_checks import check_labels, check_types
+from ..base import UntrainedPipe, factory
+from ..label_checks import check_labels, check_types, refuse_new_type
 from ..neighbours import components_before
 from ..scores.probabilities import begin_probabilities, check_rare_types
 from .budget import Budget
@@ -39,7 +39,7 @@ def check_budget(value: object) -> float:
     )
 
 
-class PosteriorGate(Gate, UntrainedPipe):
+class PosteriorGate(UntrainedPipe):
     """Gate without weights, which flags sentences by the probabilities of the NER before it.
 
     Adding the gate changes the settings of its primary: it sets write_probabilities in the
@@ -62,6 +62,7 @@ class PosteriorGate(Gate, UntrainedPipe):
     weak_labels (Optional[List[str]]): The earlier name of rare_labels, until version 0.4.
     """
 
+    is_gate = True
     learnt: ClassVar = {
         "start": list[float] | None,
         "threshold": Annotated[float, Field(ge=0)],
@@ -98,6 +99,10 @@ class PosteriorGate(Gate, UntrainedPipe):
     @property
     def labels(self) -> tuple[str, ...]:
         return tuple(self.cfg["rare_labels"])
+
+    def add_label(self, label: str) -> int:
+        """Refuse a new type. RETURNS (int): 0 for one of the component's."""
+        return refuse_new_type(self.name, self.labels, label, "rare_labels")
 
     def restart(self) -> None:
         """Restart the budget from the scores of development data."""

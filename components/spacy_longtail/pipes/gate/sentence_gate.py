@@ -6,9 +6,10 @@ from itertools import islice
 from typing import ClassVar, Literal
 
 from spacy.language import Language
+from spacy.pipeline.trainable_pipe import TrainablePipe
 from spacy.tokens import Doc
 from spacy.training import Example
-from thinc.api import Model
+from thinc.api import Model, Optimizer
 from thinc.types import Floats2d
 
 from ...aliases import chosen_labels
@@ -20,8 +21,8 @@ from ...numerics import binary_cross_entropy
 from ...readers.base import changed_by
 from ...settings import finite
 from ...types import WEAK_SENTENCES, Block
-from ..base import Gate, LongtailPipe, check_finite, factory
-from ..label_checks import AUTO, check_labels, check_types
+from ..base import SavedPipe, check_finite, check_head_rate, factory, with_head_rate
+from ..label_checks import AUTO, check_labels, check_types, refuse_new_type
 from ..neighbours import boundary_setters
 from ..saved import Probability, SavedCurve
 from ..scores.thresholding import CALIBRATION
@@ -39,7 +40,7 @@ DEFAULT_GATE_MODEL: Block = {
 }
 
 
-class SentenceGate(Gate, LongtailPipe):
+class SentenceGate(SavedPipe, TrainablePipe):
     """Classifier that flags the sentences with an entity of a rare type.
 
     Trained with weighted binary cross-entropy (docs/methods.md, "Sentence gate"). The loss column
@@ -59,6 +60,8 @@ class SentenceGate(Gate, LongtailPipe):
     SOURCE: Nguyen, Nguyen & Rao 2020, section 3.2; "auto" and the threshold are ours.
     """
 
+    is_gate = True
+    saved = ("vocab", "model")
     learnt: ClassVar = {
         "auto_labels": list[str] | None,
         "weak_weight": float | None,
@@ -90,8 +93,6 @@ class SentenceGate(Gate, LongtailPipe):
             nlp.vocab,
             model,
             name,
-            scorer,
-            head_rate,
             **FOUND,
             rare_labels=rare_labels,
             auto_share=finite(
@@ -106,6 +107,8 @@ class SentenceGate(Gate, LongtailPipe):
             threshold=finite("threshold", threshold, "between 0 and 1", "0.5 is neutral.", 0.0, 1.0),
             spans_key=spans_key,
         )
+        self.scorer = scorer
+        self.head_rate = check_head_rate(head_rate)
         self._sets_boundaries = False  # whether a component before this one does
 
     @property
@@ -113,6 +116,10 @@ class SentenceGate(Gate, LongtailPipe):
         """Return the rare types; none before "auto" has found them."""
         given = self.cfg["rare_labels"]
         return tuple(self.cfg["auto_labels"] or ()) if given == AUTO else tuple(given)
+
+    def add_label(self, label: str) -> int:
+        """Refuse a new type. RETURNS (int): 0 for one of the component's."""
+        return refuse_new_type(self.name, self.labels, label, "rare_labels")
 
     def initialize(
         self,
@@ -175,6 +182,10 @@ class SentenceGate(Gate, LongtailPipe):
         loss = float((weight * f).sum())
         check_finite(self.name, len(truth), loss)
         return loss, weight * d_rows
+
+    def finish_update(self, sgd: Optimizer | None) -> None:
+        """Step the optimizer, with `head_rate` times the learning rate outside the encoder."""
+        super().finish_update(with_head_rate(sgd, self.model.get_ref("tok2vec"), self.head_rate))
 
 
 make_sentence_gate = factory(WHO, "gate", model=DEFAULT_GATE_MODEL)(SentenceGate)

@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 from spacy.language import Language
+from spacy.pipeline.trainable_pipe import TrainablePipe
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import logger
@@ -17,20 +18,20 @@ from ...layers.listeners import listener_in
 from ...losses import BinaryLoss, CrossEntropy, Loss, check_loss
 from ...settings import whole
 from ...types import Block
-from ..base import EntityScorer, LongtailPipe, check_finite, factory
+from ..base import SavedPipe, check_finite, check_head_rate, factory, with_head_rate
 from ..label_checks import check_known, check_labels
 from ..neighbours import name_in
 from ..saved import SavedCurves, Thresholds
 from ..scores.merging import merge_spans
 from ..scores.spans import ScoredSpan
-from ..scores.thresholding import CALIBRATION, check_judging
+from ..scores.thresholding import CALIBRATION, check_judging, write_judged
 from .answers import decode_answers, get_batch_loss, gold_answers
 from .queries import CutQuery, Questions, ask, check_queries, cut_query
 
 WHO = "longtail_mrc_ner"
 
 
-class MRCNER(EntityScorer, LongtailPipe):
+class MRCNER(SavedPipe, TrainablePipe):
     """NER that puts a query for each entity type to each sentence and decodes the answers.
 
     Entity score: the sigmoid of the span's logit. Of overlapping answers the one of the higher
@@ -49,6 +50,7 @@ class MRCNER(EntityScorer, LongtailPipe):
     SOURCE: Li et al. 2020, arXiv:1910.11476; other losses than cross-entropy Nemoto et al. 2025.
     """
 
+    saved = ("vocab", "model")
     learnt: ClassVar = {
         CALIBRATION: SavedCurves,
         "cut_queries": dict[str, CutQuery],
@@ -93,14 +95,14 @@ class MRCNER(EntityScorer, LongtailPipe):
             nlp.vocab,
             model,
             name,
-            scorer,
-            head_rate,
             queries=queries,
             cut_queries={},
             separator=separator,
             batch_size=whole("batch_size", batch_size, "Use 64.", 1),
             **check_judging(thresholds, abstain_key, scores_key, WHO),
         )
+        self.scorer = scorer
+        self.head_rate = check_head_rate(head_rate)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -184,6 +186,14 @@ class MRCNER(EntityScorer, LongtailPipe):
                 answers[i].append(span._replace(label=self.labels[k]))
         return [*map(merge_spans, answers)]
 
+    def candidates(self, docs: list[Doc]) -> list[list[ScoredSpan]]:
+        """Return the entities of each document before calibration and thresholds."""
+        return self.predict(docs)
+
+    def set_annotations(self, docs: Iterable[Doc], scores: list[list[ScoredSpan]]) -> None:
+        """Add the entities that pass their thresholds, and their scores if scores_key is set."""
+        write_judged(docs, scores, self.cfg, self.name)
+
     def update(
         self,
         examples: Iterable[Example],
@@ -210,6 +220,10 @@ class MRCNER(EntityScorer, LongtailPipe):
         if sgd is not None and sgd is not False:
             self.finish_update(sgd)
         return losses
+
+    def finish_update(self, sgd: Optimizer | None) -> None:
+        """Step the optimizer, with `head_rate` times the learning rate outside the encoder."""
+        super().finish_update(with_head_rate(sgd, self.model.get_ref("tok2vec"), self.head_rate))
 
 
 make_mrc_ner = factory(WHO, "ner")(MRCNER)

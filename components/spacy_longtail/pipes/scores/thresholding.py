@@ -8,7 +8,7 @@ from spacy.tokens import Doc
 from ...errors import Errors
 from ...settings import finite, unused
 from ...types import Block, Overrides
-from .spans import ScoredSpan, scored_spans, write_scores
+from .spans import ScoredSpan, scored_spans, write_entities, write_scores
 from .thresholds import calibrated, log_odds
 
 # found on development data, and kept in a pipe's cfg: a slope and a shift of the log odds, by type
@@ -83,3 +83,17 @@ def judge(doc: Doc, spans: Iterable[ScoredSpan], cfg: Overrides, name: str) -> l
         write_scores(doc, key, [span for span, _ in rows])
         doc.spans[key].attrs[PIPES] = [pipe for _, pipe in rows]
     return kept
+
+
+def write_judged(
+    docs: Iterable[Doc], found: Iterable[list[ScoredSpan]], cfg: Overrides, name: str
+) -> None:
+    """Add the entities of each document that pass their thresholds, and their scores.
+
+    docs (Iterable[Doc]): Documents.
+    found (Iterable[List[ScoredSpan]]): The entities of each document.
+    cfg (Mapping[str, Any]): Settings of the component: without a scores_key no scores are written.
+    name (str): Name of the component.
+    """
+    for doc, spans in zip(docs, found, strict=True):
+        write_entities(doc, judge(doc, spans, cfg, name), cfg["scores_key"])

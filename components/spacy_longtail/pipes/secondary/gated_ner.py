@@ -26,16 +26,15 @@ from ..scores.merging import check_merging
 from ..scores.spans import ScoredSpan
 from ..scores.thresholding import check_judging, judge
 from ..token.describing import check_described
-from ..token.tagging import DEFAULT_TOKEN_MODEL, Predictions
+from ..token.tagging import DEFAULT_TOKEN_MODEL, Predictions, TokenTagger
 from ..token.token_model import check_head
-from ..token.trained import TrainedTagger
 from ..weighting import Reader
 from .flagged import cut_flagged, in_document, merge_by_score, places_of
 
 WHO = "longtail_gated_ner"
 
 
-class GatedNER(TrainedTagger):
+class GatedNER(TokenTagger):
     """Token NER for rare types that runs on flagged sentences and is merged with the primary NER.
 
     Entity score: mean probability of its tags. The loss column has the loss summed over tokens.

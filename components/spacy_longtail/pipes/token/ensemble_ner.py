@@ -100,7 +100,7 @@ class EnsembleNER(TokenTagger):
             member.scheme = self.cfg["scheme"]
             member.use(TypeTable(tuple(self.cfg["members"][name]["types"])))
             columns = {tag: i for i, tag in enumerate(member.codec.tags)}
-            self.columns[name] = np.array([columns[tag] for tag in self.codec.tags])
+            self.columns[name] = np.array([columns[tag] for tag in self.tokens.codec.tags])
 
     def _mean_of_members(self, model: Model, docs: list[Doc], is_train: bool) -> tuple[Ragged, None]:
         """Return the log of the mean tag probabilities, (n_tokens, n_tags), without a gradient."""

@@ -1,28 +1,25 @@
 """`longtail_token_ner`: NER that labels tokens, with a softmax, sigmoid, CRF or two-task head."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Literal
 
 from spacy.language import Language
 from thinc.api import Model
 
-from ...corpus.labels import declared_types
-from ...errors import Errors
 from ...heads import HeadName
 from ...losses import Loss
 from ...settings import unused, whole
 from ..base import factory
-from ..label_checks import check_known, check_types
+from ..label_checks import check_types
 from ..scores.thresholding import check_judging
 from .describing import check_described
-from .tagging import DEFAULT_TOKEN_MODEL
+from .tagging import DEFAULT_TOKEN_MODEL, TokenTagger
 from .token_model import check_head
-from .trained import TrainedTagger
 
 WHO = "longtail_token_ner"
 
 
-class TokenNER(TrainedTagger):
+class TokenNER(TokenTagger):
     """NER that gives every token a tag, over any encoder, with exact probabilities.
 
     The score of an entity is the mean probability of its tags. A document with sentence boundaries
@@ -87,19 +84,6 @@ class TokenNER(TrainedTagger):
             write_probabilities=write_probabilities,
             **check_judging(thresholds, abstain_key, scores_key, WHO),
         )
-
-    def _settle_types(
-        self, mentioned: list[str], nlp: Language | None, labels: list[str] | None
-    ) -> Collection[str]:
-        # those of add_label come first
-        found = dict.fromkeys([*self.labels, *(mentioned if labels is None else labels)])
-        known = list(dict.fromkeys([*found, *declared_types(nlp)]))
-        include = known if self.cfg["include"] is None else self.cfg["include"]
-        check_known("include", include, known, WHO)
-        if found.keys().isdisjoint(include):
-            raise ValueError(Errors.L215.format(who=WHO))
-        self.tokens.set_types((label for label in known if label in include), self.name)
-        return known
 
 
 make_token_ner = factory(WHO, "ner", model=DEFAULT_TOKEN_MODEL)(TokenNER)

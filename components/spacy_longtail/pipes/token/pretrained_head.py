@@ -1,19 +1,20 @@
 """Pretrained heads: loads the described head of another pipeline, and copies its weights."""
 
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import spacy
 from spacy.language import Language
 from thinc.api import Model, to_numpy
 
+from ...describers import HashedDescriptions
 from ...encoders import check_encoder
 from ...errors import START, Errors
 from ...heads.outputs import output_of
 from ...layers.described import is_described
 from ...layers.listeners import tok2vec_of
 from ...types import Block
-from ..base import LongtailPipe
+from ..neighbours import name_in
 from ..sources import add_sources, sources_of
 from .describing import are_alike, vectors_of
 
@@ -26,7 +27,7 @@ class PretrainedHead(NamedTuple):
 
     path: str | Path  # of its pipeline
     nlp: Language
-    pipe: LongtailPipe
+    pipe: Any  # a TokenTagger
     describe: Block | None  # the block of its describer
 
 
@@ -49,7 +50,7 @@ def read_pretrained(path: str | Path, who: str, fix: str = START) -> PretrainedH
         layer = model.maybe_get_ref("output_layer") if isinstance(model, Model) else None
         if layer is not None and is_described(layer):
             block = nlp.config.interpolate()["components"][name].get("describe")
-            return PretrainedHead(path, nlp, cast(LongtailPipe, pipe), block)
+            return PretrainedHead(path, nlp, pipe, block)
     factories = ", ".join(nlp.get_pipe_meta(name).factory for name in nlp.pipe_names) or "nothing"
     problem = f"no component has a longtail.DescribedTypes.v1 model, found {factories}"
     raise ValueError(Errors.L274.format(who=who, path=path, problem=problem, fix=fix))
@@ -79,7 +80,7 @@ def take_pretrained(pipe: Any, head: PretrainedHead, nlp: Language | None) -> No
             problem = f"its encoder has other layers than {tok2vec.name!r}: let it be its source"
     if problem:
         raise ValueError(Errors.L274.format(who=pipe.name, path=head.path, problem=problem, fix=START))
-    known, prefixes = head.pipe.codec.prefixes, pipe.codec.prefixes
+    known, prefixes = head.pipe.tokens.codec.prefixes, pipe.tokens.codec.prefixes
     rows = [known.index(p if p in known else FROM_PREFIX[p]) for p in prefixes]
     for name in ("P", "Q"):
         layer.set_param(name, layer.ops.asarray(to_numpy(theirs.get_param(name))[rows]))
@@ -87,3 +88,24 @@ def take_pretrained(pipe: Any, head: PretrainedHead, nlp: Language | None) -> No
         layer.get_param(name)[0] = layer.ops.asarray(to_numpy(theirs.get_param(name))[0])
     if nlp is not None:
         add_sources(nlp, sources_of(head.nlp.meta))
+
+
+def settle_describer(pipe: Any, head: PretrainedHead | None, nlp: Language | None) -> None:
+    """Set the describer of a component, and save it with the config, for types added later.
+
+    Without one in the settings it is that of the pretrained head, or one that hashes words.
+
+    pipe (TokenTagger): The component.
+    head (Optional[PretrainedHead]): The head that it starts from.
+    nlp (Optional[Language]): Its pipeline.
+    """
+    block: Block = {"@misc": "longtail.HashedDescriptions.v1"}
+    if head is not None and pipe.describe in (None, head.pipe.describe):
+        pipe.describe, block = head.pipe.describe, head.describe or block
+    elif pipe.describe is None:
+        pipe.describe = HashedDescriptions()
+    else:
+        return
+    pipe.share_layers(nlp)
+    if nlp is not None and (name := name_in(nlp, pipe)):
+        nlp.get_pipe_config(name)["describe"] = block

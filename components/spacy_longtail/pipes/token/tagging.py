@@ -1,33 +1,41 @@
-"""Base class of the components that label tokens: types, prediction and saving."""
+"""Base class of the components that label tokens: types, training, prediction and saving."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 from spacy.language import Language
+from spacy.pipeline.trainable_pipe import TrainablePipe
 from spacy.tokens import Doc
-from thinc.api import Model
-from thinc.types import Floats2d
+from spacy.training import Example
+from thinc.api import Model, Optimizer
+from thinc.types import Floats2d, Ragged
 
-from ...chains.tags import Scheme, TagCodec
-from ...corpus.labels import check_label
+from ...chains.tags import Scheme
+from ...corpus.counts import count_docs
+from ...corpus.labels import check_label, declared_types
 from ...describers import Describer, HashedDescriptions, as_describer
 from ...describers.label_encoder import DATA
 from ...errors import Errors
-from ...heads import Head, HeadName
-from ...heads.outputs import forget_outputs, output_of
+from ...heads import Gold, HeadName, Scores
+from ...heads.outputs import forget_outputs
 from ...layers.listeners import check_listened, nodes_of
 from ...losses import Loss
-from ...output.amounts import number
 from ...types import Block, TwoTaskState
-from ..base import EntityScorer, LongtailPipe
+from ..base import SavedPipe, check_head_rate, with_head_rate
+from ..label_checks import check_known, warn_without_mention
 from ..saved import SavedCurves, Thresholds, Weights, bad_cfg
 from ..scores.probabilities import SETTING, write_probabilities
 from ..scores.spans import ScoredSpan
-from ..scores.thresholding import CALIBRATION
-from .describing import check_described
-from .token_model import TokenModel
+from ..scores.thresholding import CALIBRATION, write_judged
+from ..weighting import Reader, resolve_classes
+from .describing import check_described, describe_apart
+from .gold import check_taught
+from .pretrained_head import read_pretrained, settle_describer, take_pretrained
+from .token_model import TokenModel, no_outputs
 from .type_table import TypeTable
 
 HASH_EMBED_CNN: Block = {
@@ -55,12 +63,16 @@ class Predictions(NamedTuple):
     probabilities: list[Floats2d] | None = None  # (n_tokens, n_tags) of each document
 
 
-class TokenTagger(EntityScorer, LongtailPipe):
+class TokenTagger(SavedPipe, TrainablePipe):
     """Base class of components whose model gives outputs per token.
 
-    `cfg` has the settings, `tokens` the results of training, and `state` the state of training.
+    `cfg` has the settings, `tokens` the results of training, and `state` the state of training. The
+    loss column shows the summed loss of all annotated tokens, in the loss's unit.
     """
 
+    who: ClassVar[str]  # name of its factory
+    samples_training = True  # otherwise documents of the untouched corpus initialize the model
+    _next_state: TwoTaskState | None = None  # after the optimizer's next step
     learnt: ClassVar = {  # the types of saved values that no constructor declares
         "head": HeadName,
         "scheme": Scheme,
@@ -73,7 +85,7 @@ class TokenTagger(EntityScorer, LongtailPipe):
         "reads_documents": bool,
         CALIBRATION: SavedCurves,
     }
-    saved = (DATA,)
+    saved = (DATA, "vocab", "model")
     required = ("head", "scheme", "types")
 
     def __init__(
@@ -93,11 +105,12 @@ class TokenTagger(EntityScorer, LongtailPipe):
         self.tokens = TokenModel(model, cfg["head"], loss, cfg["scheme"])
         self.token_models = [self.tokens]  # those whose outputs the types must fit
         self.state = TwoTaskState()
-        super().__init__(nlp.vocab, self.tokens.model, name, scorer, head_rate, **cfg)
+        super().__init__(nlp.vocab, self.tokens.model, name, **cfg)
+        self.scorer, self.head_rate = scorer, check_head_rate(head_rate)
         self.describe = as_describer(describe)
-        self._share_layers(nlp)
+        self.share_layers(nlp)
 
-    def _share_layers(self, nlp: Language | None) -> None:
+    def share_layers(self, nlp: Language | None) -> None:
         """Let the describer use weights of the pipeline, or of this component's own encoder."""
         if self.describe is not None:
             self.describe.share([*self.model.walk(), *(() if nlp is None else nodes_of(nlp))])
@@ -112,32 +125,9 @@ class TokenTagger(EntityScorer, LongtailPipe):
         return self.tokens.types
 
     @property
-    def codec(self) -> TagCodec:
-        """Return the tags and their order."""
-        return self.tokens.codec
-
-    @property
-    def head(self) -> Head:
-        """Return the head that reads the model's outputs."""
-        return self.tokens.head
-
-    @property
-    def is_described(self) -> bool:
-        """Return whether the weights of types come from descriptions."""
-        return self.tokens.is_described
-
-    @property
     def describer(self) -> Describer:
         """Return the describer to save with the component: one without data if it has none."""
         return self.describe or HashedDescriptions()
-
-    def marginals(self, docs: list[Doc]) -> Floats2d:
-        """Return the probabilities of `codec.tags` at each token, shape (n_tokens, n_tags).
-
-        docs (List[Doc]): Documents, whatever entities they have. A listener reads the vectors that
-            they have now.
-        """
-        return self.tokens.marginals(docs)
 
     def add_label(self, label: str, description: str | None = None) -> int:
         """Add a type, before training or after. The weights of other types do not change.
@@ -167,6 +157,105 @@ class TokenTagger(EntityScorer, LongtailPipe):
         include = None if self.cfg.get("include") is None else list(self.labels)
         self.cfg.update({"include": include, "thresholds": None, CALIBRATION: None})
 
+    def initialize(
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        *,
+        nlp: Language | None = None,
+        labels: list[str] | None = None,
+        counts_corpus: Callable | None = None,
+        descriptions: dict[str, str] | None = None,
+        pretrained: str | None = None,
+    ) -> None:
+        """Determine the types, resolve the loss's class weights, and initialize the model.
+
+        Results of an earlier training are forgotten.
+
+        get_examples (Callable): Training examples.
+        nlp (Optional[Language]): The current pipeline.
+        labels (Optional[List[str]]): The types, as `init labels` wrote them; null finds them.
+        counts_corpus (Optional[Callable]): A reader of the untouched training data, for types and
+            class weights; null finds the types in the training examples.
+        descriptions (Optional[Dict[str, str]]): Descriptions by type, for a model of
+            longtail.DescribedTypes.v1; the words of their names describe other types.
+        pretrained (Optional[str]): A pipeline that the command `pretrain` wrote, whose head to
+            start from: a folder, or an installed package.
+        """
+        seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)
+        mentioned = count_docs(eg.reference for eg in seen()).labels
+        known = self._settle_types(mentioned, nlp, labels)
+        warn_without_mention(nlp, mentioned, self.labels, self.name, self.tokens.is_described)
+        check_known("thresholds", self.cfg["thresholds"] or (), self.labels, self.who)
+        check_taught(self.loss, get_examples(), self.name)
+        reader = None if counts_corpus is None else partial(self._learnt_from, counts_corpus)
+        self.tokens.class_values = resolve_classes(
+            self.loss, self.labels, self.tokens.codec.prefixes, reader, nlp, self.who, self.name
+        )
+        self.tokens.use(self.types)
+        self.state = TwoTaskState()
+        self.cfg[CALIBRATION] = None
+        check_described(self.model, self.name, descriptions=descriptions, pretrained=pretrained)
+        head = None if pretrained is None else read_pretrained(pretrained, self.name)
+        if self.tokens.is_described:
+            settle_describer(self, head, nlp)
+            table = self.types.starting(descriptions or {}, mentioned, known, self.name)
+            self.tokens.types = table
+            self.tokens.set_descriptions(describe_apart(table.descriptions, self.describe, self.name))
+        sampled = get_examples() if self.samples_training else seen()
+        sample = list(islice((eg.predicted for eg in sampled if len(eg.predicted)), 10))
+        self.model.initialize(X=sample)
+        if head is not None:
+            take_pretrained(self, head, nlp)
+        scores = self.tokens.head.logits(self.model.predict(sample))
+        if not isinstance(scores, Ragged) or len(scores.dataXd) != sum(map(len, sample)):
+            raise no_outputs(self.model, self.name)
+
+    def _settle_types(
+        self, mentioned: list[str], nlp: Language | None, labels: list[str] | None
+    ) -> Collection[str]:
+        """Set the types to learn: those of `include`, or all that are known.
+
+        mentioned (List[str]): The types with mentions in the training data, most frequent first.
+        nlp (Optional[Language]): The current pipeline, whose config may declare other types.
+        labels (Optional[List[str]]): The types that `init labels` wrote.
+        RETURNS (Collection[str]): All types, mentioned or declared.
+        """
+        # those of add_label come first
+        found = dict.fromkeys([*self.labels, *(mentioned if labels is None else labels)])
+        known = list(dict.fromkeys([*found, *declared_types(nlp)]))
+        include = known if self.cfg["include"] is None else self.cfg["include"]
+        check_known("include", include, known, self.who)
+        if found.keys().isdisjoint(include):
+            raise ValueError(Errors.L215.format(who=self.who))
+        self.tokens.set_types((label for label in known if label in include), self.name)
+        return known
+
+    def _learnt_from(self, reader: Reader, nlp: Language) -> Iterable[Example]:
+        """Return the part of a corpus to train on, of which class weights are computed."""
+        return reader(nlp)
+
+    def gold(self, examples: list[Example]) -> Gold:
+        """Return the gold tags of a batch."""
+        return self.tokens.gold(examples, self.cfg.get("include") is not None, self.name)
+
+    def get_loss(self, examples: Iterable[Example], scores: Scores) -> tuple[float, Scores]:
+        """Return the summed loss of all annotated or taught tokens, and its gradient."""
+        examples, is_warmup = list(examples), self.state.n_updates < self.cfg["warmup"]
+        gold, state = self.gold(examples), self.state
+        trained = self.tokens.train(scores, gold, examples, state, is_warmup, self.name)
+        self._next_state = trained.state
+        return trained.loss, trained.d_scores
+
+    def finish_update(self, sgd: Optimizer | None) -> None:
+        """Step the optimizer, with `head_rate` times the learning rate outside the encoder.
+
+        The update is counted, and the state of a two-task loss is stored.
+        """
+        super().finish_update(with_head_rate(sgd, self.model.get_ref("tok2vec"), self.head_rate))
+        state = self._next_state or self.state
+        self.state = state._replace(n_updates=state.n_updates + 1)
+        self._next_state = None
+
     def predict(self, docs: Iterable[Doc]) -> Predictions:
         """Find the entities of each document, with their scores where scores_key is set."""
         docs = list(docs)
@@ -175,8 +264,7 @@ class TokenTagger(EntityScorer, LongtailPipe):
         check_listened(self, docs)
         found = Predictions([], [] if self.cfg[SETTING] else None)
         for part in self.tokens.slices(docs):
-            outputs = self.model.predict(part)
-            with_scores = self.cfg["scores_key"] is not None
+            outputs, with_scores = self.model.predict(part), self.cfg["scores_key"] is not None
             found.entities.extend(self.tokens.entities(part, outputs, with_scores))
             if found.probabilities is not None:
                 p = self.tokens.marginals(part, outputs)
@@ -184,15 +272,16 @@ class TokenTagger(EntityScorer, LongtailPipe):
         return found
 
     def candidates(self, docs: list[Doc]) -> list[list[ScoredSpan]]:
+        """Return the entities of each document before calibration and thresholds."""
         return self.predict(docs).entities
 
     def set_annotations(self, docs: Iterable[Doc], scores: Predictions) -> None:
         """Write the entities, and their scores and the tokens' probabilities if these are set."""
         docs = list(docs)
-        super().set_annotations(docs, scores.entities)
+        write_judged(docs, scores.entities, self.cfg, self.name)
         if scores.probabilities is not None:
             for doc, p in zip(docs, scores.probabilities, strict=True):
-                write_probabilities(doc, self.name, self.codec.tags, p)
+                write_probabilities(doc, self.name, self.tokens.codec.tags, p)
 
     def saved_cfg(self) -> Block:
         """Return the settings, the types and other results of training, and its state."""
@@ -222,12 +311,5 @@ class TokenTagger(EntityScorer, LongtailPipe):
         """Refuse loaded types that need another number of outputs than the loaded weights have."""
         super().settle(source, exclude)
         for tokens in () if "cfg" in exclude else self.token_models:
-            output, n_needed = output_of(tokens.model), len(tokens.head.outputs)
-            if output.has_param("W") and (n_known := output.get_dim("nO")) != n_needed:
-                problem = (
-                    f"'types' has {', '.join(tokens.types.labels) or 'no type'}, which takes "
-                    f"{number(n_needed, 'output')} with the head and loss of the config, but the saved "
-                    f"weights have {n_known}. To add a type, load the pipeline as it was saved and call "
-                    "add_label"
-                )
+            if problem := tokens.problem_of_outputs():
                 raise bad_cfg(source, self, problem)

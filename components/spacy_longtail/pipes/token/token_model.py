@@ -17,6 +17,7 @@ from ...heads import HEADS, Gold, Head, HeadName, Scores, Trained
 from ...heads.outputs import forget_outputs, output_of, rename_outputs, resize_outputs, set_outputs
 from ...layers.described import is_described, lay_out, set_descriptions
 from ...losses import CrossEntropy, Loss, check_loss
+from ...output.amounts import number
 from ...sentences import sentence_lengths
 from ...settings import unused
 from ...types import TwoTaskState
@@ -66,6 +67,17 @@ class TokenModel:
     def is_trained(self) -> bool:
         """Return whether the output layer has weights."""
         return bool(output_of(self.model).has_param("W"))
+
+    def problem_of_outputs(self) -> str:
+        """Return why loaded weights do not fit the types, or an empty text."""
+        output, n_needed = output_of(self.model), len(self.head.outputs)
+        if not self.is_trained or (n_known := output.get_dim("nO")) == n_needed:
+            return ""
+        return (
+            f"'types' has {', '.join(self.types.labels) or 'no type'}, which takes "
+            f"{number(n_needed, 'output')} with the head and loss of the config, but the saved weights "
+            f"have {n_known}. To add a type, load the pipeline as it was saved and call add_label"
+        )
 
     def set_types(self, labels: Iterable[str], who: str) -> None:
         """Set the types to learn. The model forgets the weights of its outputs, if it has any.

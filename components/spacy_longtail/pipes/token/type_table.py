@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ...errors import Errors
 from ...types import Block
 from .describing import describe_types
 
@@ -59,6 +60,22 @@ class TypeTable:
         """
         texts = describe_types(self.labels, {**self.descriptions, **given}, who)
         return replace(self, descriptions=texts)
+
+    def starting(
+        self, given: Mapping[str, str], mentioned: Collection[str], known: Collection[str], who: str
+    ) -> "TypeTable":
+        """Return a described table for the start of a training.
+
+        given (Mapping[str, str]): Descriptions by type.
+        mentioned (Collection[str]): Types with a mention in the training data. Others are unseen.
+        known (Collection[str]): All types of the data, which may be described.
+        who (str): Name of the pipe, for messages.
+        RAISES (ValueError): If another type is described (L801); or as for `describing`.
+        """
+        texts = {**self.descriptions, **given}
+        if unknown := ", ".join(sorted(texts.keys() - {*known, *self.labels})):
+            raise ValueError(Errors.L801.format(who=who, unknown=unknown))
+        return TypeTable(self.labels, unseen=self.labels).describing(texts, who).seeing(mentioned)
 
     def seeing(self, mentioned: Collection[str]) -> "TypeTable":
         """Return a table in which the mentioned types no longer count as unseen."""
