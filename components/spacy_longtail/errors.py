@@ -331,8 +331,8 @@ class Errors:
     # Studies
     L470 = "[L470] {path} cannot be used: {problem} {fix}"
     L471 = (
-        "[L471] The setting {name!r} cannot be set, because the config has no block [{block}]. Correct "
-        "the name, or choose a config with this block."
+        "[L471] The setting {name!r} cannot be set, because {problem}. Correct the name, or choose a "
+        "config with this block."
     )
     L477 = (
         "[L477] {path} is a search of version 0.3 or earlier, which this version cannot resume. Use "
@@ -519,8 +519,8 @@ class Warnings:
     )
     W097 = "[LW097] {path} is not a valid record of this trial, so the trial is run again."
     W208 = (
-        "[LW208] {n} trials in {path} were run by other versions of spacy-longtail, spaCy or their "
-        "dependencies, or with other --code, so they are run again. The old results are kept."
+        "[LW208] {path} has {n} of other versions of spacy-longtail, spaCy or their dependencies, or "
+        "with other --code. They are run again, and the old results are kept."
     )
     W209 = (
         "[LW209] {path}: {n} names of one character are skipped, since they would be found far too "

@@ -55,7 +55,7 @@ TAGGERS["described"] = {"model": DESCRIBED, "head": "crf", "describe": HASHED}
 if find_spec("torch"):
     import torch
 
-    torch.set_num_threads(1)  # or forked processes hang
+    torch.set_num_threads(1)  # small models are slower with more
     TAGGERS["bilstm"] = {"model": {**TOKEN_MODEL, "tok2vec": BILSTM}}
 
 PIPES = {
@@ -70,7 +70,7 @@ PIPES = {
         "": Case("longtail_ensemble_ner", {"members": MEMBERS}, learns=False, made=ensemble)
     },
     "longtail_sentence_gate": {
-        "": Case("longtail_sentence_gate", small=GATE, toys={"rare_labels": WEAK})
+        "": Case("longtail_sentence_gate", small=GATE, toys={"rare_labels": WEAK}, adds_labels=False)
     },
     "longtail_posterior_gate": {
         about: Case("longtail_posterior_gate", {"rare_labels": WEAK}, settings, READ, learns=False)
@@ -84,7 +84,9 @@ PIPES = {
     "longtail_gated_pipe": {
         "": Case("longtail_gated_pipe", {}, {"pipe": SECONDARY}, BEHIND, learns=False)
     },
-    "longtail_mrc_ner": {"": Case("longtail_mrc_ner", {"queries": QUERIES, "model": MRC_MODEL}, SCORED)},
+    "longtail_mrc_ner": {
+        "": Case("longtail_mrc_ner", {"queries": QUERIES, "model": MRC_MODEL}, SCORED, adds_labels=False)
+    },
     "longtail_gliner": {
         "": Case(
             "longtail_gliner",

@@ -32,7 +32,7 @@ ENCODER |= {"depth": 2, "dropout": 0.1}
 
 @pytest.fixture(autouse=True)
 def one_thread():
-    torch.set_num_threads(1)  # or forked processes hang
+    torch.set_num_threads(1)  # small models are slower with more
 
 
 def rows_as_docs(width):

@@ -3,6 +3,7 @@ import pytest
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
+from spacy_longtail.evaluation.evaluate import evaluate_model
 from spacy_longtail.pipes.gate.flagging import flagged_parts
 from tests.util import (
     GATE_MODEL,
@@ -10,6 +11,7 @@ from tests.util import (
     TOKEN_MODEL,
     WEAK,
     blank,
+    corpus_of,
     entities,
     examples,
     from_bytes,
@@ -100,6 +102,17 @@ def test_the_secondary_leaves_documents_without_a_flag_alone():
     assert entities(doc) == [("Rome", "GEO")]
     assert len(doc.spans["entity_scores"]) == 0
     assert doc.spans["entity_scores"].attrs["scores"] == []
+
+
+def test_a_gate_is_scored_on_types_that_the_corpus_calls_otherwise(tmp_path):
+    trained()[0].to_disk(tmp_path / "model")
+    texts = [text.replace("|NAT]", "|STORM]") for text in SENTENCES]
+    labels = ["PER", "GEO", "ART", "STORM"]
+    corpus = corpus_of(tmp_path / "corpus", labels, train=texts, dev=texts, test=texts)
+
+    found = evaluate_model(tmp_path / "model", corpus / "test.spacy", labels, [], names={"NAT": "STORM"})
+
+    assert found.scores.weak_sents_f == 1.0
 
 
 def test_unannotated_sentences_are_not_scored(initialized):

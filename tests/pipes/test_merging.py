@@ -1,5 +1,6 @@
 """The merge rules against cases worked by hand."""
 
+import math
 from itertools import pairwise
 
 import numpy as np
@@ -186,6 +187,13 @@ def test_of_overlapping_spans_the_likelier_stays(primary, secondary):
         expected.append(best)
         left = [s for s in left if s.end <= best.start or s.start >= best.end]
     assert merged == sorted(expected)
+
+
+def test_a_span_without_a_score_gives_way_to_one_with():
+    unscored = ScoredSpan(0, 2, "PER", math.nan, (), is_secondary=True)
+    unlikely = ScoredSpan(1, 3, "GEO", 0.01, ())
+
+    assert merge_spans([unscored, unlikely]) == [unlikely]
 
 
 @given(scored, scored)

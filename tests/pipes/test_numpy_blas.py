@@ -148,6 +148,18 @@ def test_a_loaded_pipeline_takes_numpy_where_that_is_faster(is_faster, tmp_path)
     assert kinds(use_numpy_blas(loaded))["tok2vec"] == {False}
 
 
+@pytest.mark.parametrize("is_faster", [True], indirect=True)
+def test_the_encoder_of_a_loaded_longtail_ner_takes_numpy_where_that_is_faster(is_faster, tmp_path):
+    nlp = one_pipe("longtail_ner", **small_ner())
+    train(nlp, 10)
+
+    loaded = reloaded(nlp, tmp_path)
+
+    tok2vec = loaded.get_pipe("ner").model.get_ref("tok2vec")
+    assert {type(node.ops) for node in tok2vec.walk()} == {BlockOps}
+    assert predicted(loaded) == predicted(nlp)
+
+
 @pytest.mark.parametrize("is_faster", [False], indirect=True)
 def test_a_loaded_pipeline_stays_with_blis_where_numpy_is_not_faster(is_faster, tmp_path):
     nlp = with_shared_encoder()

@@ -104,6 +104,18 @@ def ruler(nlp, label="SHIP", pattern="rained", overwrite=False, **settings):
     return rules
 
 
+@pytest.mark.parametrize("factory", ["ner", "longtail_ner"])
+def test_a_parser_that_looks_at_other_tokens_is_no_primary(factory):
+    """Its actions have no probabilities of their own."""
+    settings = small_ner()
+    settings["model"] = {**settings["model"], "extra_state_tokens": True}
+    nlp = one_pipe(factory, **settings)
+    add_gate(nlp)
+
+    with pytest.raises(ValueError, match=r"L210.*an NER that can write probabilities"):
+        nlp.initialize(lambda: examples(nlp))
+
+
 @pytest.mark.parametrize("name", PRIMARIES)
 def test_sentences_are_flagged_by_what_the_primary_expects(name):
     nlp = gated(name)

@@ -363,10 +363,18 @@ def test_init_tok2vec_is_read_before_a_training(trained, tmp_path):
         load_weights(load_model_from_config(filled), filled)
 
 
+OWN_ENCODER = {
+    "@architectures": "spacy.HashEmbedCNN.v2",
+    **{"pretrained_vectors": None, "width": 96, "depth": 1, "embed_size": 100},
+    **{"window_size": 1, "maxout_pieces": 2, "subword_features": False},
+}
+
+
 @pytest.mark.parametrize(
     ("change", "code"),
     [
         ({"components.ner.model.width": 128}, "L274"),
+        ({"components.ner.model.tok2vec": OWN_ENCODER}, "L274.*encoder of its own"),
         ({"components.ner.describe": {"@misc": "longtail.HashedDescriptions.v1", "width": 30}}, "L274"),
         ({"initialize.components.ner.pretrained": "none"}, "L720"),
         ({"initialize.components.ner.pretrained": "HEADLESS"}, "L274"),

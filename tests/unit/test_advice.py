@@ -372,6 +372,24 @@ def test_only_the_transformer_has_the_steps_of_its_recipe(corpus, encoders):
     _, plan = planned(corpus, None, {}, encoders)
     steps = {method.name: method.config["training"]["max_steps"] for method in plan.methods}
     assert steps.pop(TRF) == 400 and {*steps.values()} == {plan.steps}
+    assert "2,000 at most (400 where the recipe of an encoder says so)" in plan.schedule
+
+
+def test_a_record_has_the_steps_of_its_own_recipe(corpus, encoders, tmp_path, monkeypatch):
+    _, plan = planned(corpus, None, {}, encoders)
+
+    records = Matrix(plan, tmp_path / "out").run(TrialOptions(), runner=Scored({}))
+
+    steps = {record.method: record.steps for record in records.values()}
+    assert steps[TRF] == 400 and steps["ner"] == plan.steps
+
+
+def test_the_largest_transformer_stays_first_without_the_cnn(corpus, encoders, monkeypatch):
+    monkeypatch.setattr(pretrained_candidates, "needs_torch", lambda path: True)
+
+    methods = pretrained_candidates.encoder_methods(corpus, encoders, n_sentences=10)
+
+    assert methods[0].settings["paths.pretrained"] == str(encoders[0])
 
 
 def test_advice_tries_lists_of_names_if_the_corpus_has_them(corpus):
@@ -448,6 +466,7 @@ def test_no_advice_from_untrained_models_but_the_best_guess_on_request(corpus, t
     assert "--best-guess" in found.note and found.note in config.replace("\n# ", " ")
     found, path, *_ = advised(corpus, tmp_path, monkeypatch, Scored({}), minutes=10, best_guess=True)
     assert (found.recommendation.method, found.written, found.note) == ("ner", "crf", "")
+    assert "--best-guess wrote this config of crf" in path.read_text("utf8")
     assert spacy.util.load_config(path)["components"]["ner"]["head"] == "crf"
 
 

@@ -68,6 +68,16 @@ def test_an_annotated_token_learns_from_gold_and_from_the_teacher():
     assert gradient[0] == pytest.approx(expected)
 
 
+def test_a_token_that_the_teacher_has_not_read_learns_nothing_from_it():
+    logits, gold = hand_worked(0.0)
+
+    loss, gradient = train(
+        Distillation(), logits, gold._replace(soft=gold.soft._replace(known=np.zeros(1)))
+    )
+
+    assert loss == 0.0 and not gradient.any()
+
+
 def test_a_token_without_annotation_learns_from_the_teacher():
     loss, _ = train(Distillation(temperature=2.0, share=0.25), *hand_worked(0.0))
 

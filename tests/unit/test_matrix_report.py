@@ -116,6 +116,29 @@ def test_sizes_are_compared_on_the_partitions_that_both_methods_have():
     assert "over 60 documents and 3 seeds" in tested
 
 
+def test_a_curve_over_groups_says_so():
+    records = [drawn(name, 0, 0.5, 20) for name in ("CE", "x")]
+
+    tested = read_curves(records, "CE", lambda record: mentions(record)._replace(unit="group")).findings[
+        1
+    ]
+
+    assert "over 60 groups and 1 seed" in tested
+
+
+def test_a_curve_over_too_few_documents_is_not_said_to_be_tested():
+    records = [drawn(name, 0, 0.5, n) for name in ("CE", "x") for n in (20, 50)]
+
+    def few(record):
+        found = mentions(record)
+        return found._replace(counts=found.counts[:4])
+
+    (finding,) = read_curves(records, "CE", few).findings
+
+    assert "too few documents to tell (4 of 4 documents count" in finding
+    assert "significant" not in finding
+
+
 def test_all_sizes_of_a_chart_are_corrected_together():
     records = [drawn(name, 0, 0.5, n) for name in ("CE", "x") for n in (20, 50, 100)]
     finding = read_curves(records, "CE", mentions).findings[0]

@@ -218,9 +218,13 @@ def test_an_empty_list_declares_types_that_the_corpus_fills_in(plan):
     ("text", "code", "found"),
     [
         (GRID + "settings: {trainig.dropout: 0.1}", "L471", "'trainig.dropout'"),
-        (GRID + "settings: {dropout: 0.1}", "L471", "'dropout'"),
+        (GRID + "settings: {dropout: 0.1}", "L471", "'dropout'.*its name needs a section"),
         ("methods: {a: {nlp.lang.code: xx}}", "L471", r"\[nlp.lang\]"),
-        ("grids: [{head: mine}]\nchoices: {head: {mine: {optional: 3}}}", "L471", "optional"),
+        (
+            "grids: [{head: mine}]\nchoices: {head: {mine: {optional: 3}}}",
+            "L471",
+            "'optional' takes a mapping",
+        ),
         ("methods: {a: {config: missing.cfg}}", "L402", "missing.cfg"),
         (GRID + "config: missing.cfg", "L402", "missing.cfg"),
         (GRID + "config: plan.yml", "L470", "plan.yml"),  # no config

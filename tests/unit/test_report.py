@@ -124,6 +124,7 @@ def test_rare_types_that_do_not_improve_say_what_became_of_their_mentions(golden
     said = f"ART: {said}1 taken for PER (<script>alert(1)</script>). It has 20 training mentions"
     html, twin, _ = page(tmp_path, evaluation("baseline"), ours)
     assert f"{said}." in unescape(html) and "that did not improve" in html
+    assert "Rare types that did not improve, and their most frequent errors:" in twin
     assert twin.index("- ART: 6 missed") < twin.index("## How sure")
     alone = page(tmp_path, ours).html
     assert said in unescape(alone) and "that did not improve" not in alone
@@ -305,8 +306,9 @@ def test_ours_is_chosen_on_dev_never_on_test(tmp_path):
     light = [{**run, "performance": {}} for run in runs]
     stats, paths = write(tmp_path, statistics(), *light)
     without = group(read_runs(paths, read_statistics(stats)))
+    with pytest.raises(ValueError, match=r"L487.*none of test_winner, dev_winner has performance"):
+        choose(without)
     for some, names in (
-        (without, (None, None)),
         (systems, ("nobody", None)),
         (systems, ("baseline", "nobody")),
         (systems, ("baseline", "baseline")),
@@ -354,6 +356,20 @@ def test_the_card_of_the_pipeline_that_was_evaluated(evaluated):
         evaluation("focal", WEAK)["scores"]["ents_per_type"]["ART"]["f"]
     )  # JSON keeps ten digits
     assert card["thresholds"] == {"ner": {"ART": 0.25}}
+
+
+def test_the_card_is_that_of_the_last_training_of_a_folder(tmp_path):
+    """The folder was trained again, and evaluated before and after."""
+    scores = {"ents_macro_f": 0.4, "ents_f": 0.5}
+    new_file(tmp_path / "best/meta.json", json.dumps({"lang": "en", "name": "x", "performance": scores}))
+    before = {**evaluation("baseline"), "model": str(tmp_path / "best")}
+    before["performance"] = {"ents_macro_f": 0.1, "ents_f": 0.1}
+    after = {**evaluation("focal", WEAK), "model": str(tmp_path / "best"), "performance": scores}
+    report = read_report(*write(tmp_path, statistics(), before, after))
+
+    text = write_card(report, tmp_path / "best").read_text("utf8")
+
+    assert "focal" in text
 
 
 def test_the_card_of_a_copy_leaves_the_pipeline_alone(evaluated):

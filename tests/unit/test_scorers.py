@@ -29,6 +29,12 @@ HAND = [
 ]
 
 
+def test_weighted_f1_is_0_where_nothing_is_right():
+    scores = make_ner_scorer(labels=["A", "B"])([example([(0, 1, "A")], [(2, 3, "B")])])
+
+    assert scores["ents_weighted_f"] == 0.0
+
+
 def test_scores_of_three_documents_by_hand():
     scores = make_ner_scorer(labels=["A", "B"], tail=["B"])(HAND)
     assert scores["ents_per_type"] == {

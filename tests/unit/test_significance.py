@@ -292,6 +292,39 @@ def test_the_spread_of_our_records_depends_on_the_types_that_either_system_predi
     assert found.high == pytest.approx(stats.t.ppf(0.975, 6) * sd, rel=0.05)
 
 
+def test_a_type_that_never_occurs_halves_a_mean_of_two_and_its_interval():
+    base, ours = np.zeros((30, 1, 3, 3)), np.zeros((30, 1, 3, 3))
+    base[:, 0, 0], ours[:, 0, 0] = (4, 10, 10), (5, 10, 10)
+    alone, both = (
+        compare(
+            base,
+            ours,
+            {"macro F1": named_metrics(labels)["macro F1"]},
+            n_draws=999,
+            n_trainings=10**9,  # which leaves nothing of the spread over seeds
+        )["macro F1"]
+        for labels in (["A"], ["A", "B"])
+    )
+
+    assert both.p == alone.p
+    assert both.value == pytest.approx(alone.value / 2)
+    assert both.low == pytest.approx(alone.low / 2, rel=1e-3)
+    assert both.high == pytest.approx(alone.high / 2, rel=1e-3)
+
+
+def test_the_interval_of_the_opposite_difference_is_its_mirror():
+    """One document has most mentions and most of the gain, so that the interval is skewed."""
+    base, ours = np.zeros((12, 1, 2, 3)), np.zeros((12, 1, 2, 3))
+    base[:, 0, 0], ours[:, 0, 0] = (1, 3, 3), (2, 3, 3)
+    base[0, 0, 0], ours[0, 0, 0] = (5, 30, 30), (29, 30, 30)
+    one = compare(base, ours, F1, primary="F1 of A", n_draws=999)["F1 of A"]
+    other = compare(ours, base, F1, primary="F1 of A", n_draws=999)["F1 of A"]
+
+    assert one.low == pytest.approx(-other.high, abs=0.02)
+    assert one.high == pytest.approx(-other.low, abs=0.02)
+    assert one.high - one.value != pytest.approx(one.value - one.low, rel=0.1)
+
+
 def test_the_one_sided_p_of_the_opposite_question_is_the_rest():
     base, ours = simulated([0.5], n=40), simulated([0.6], n=40)
     better = compare(base, ours, METRICS, n_draws=999)["macro F1"]
@@ -458,6 +491,31 @@ def test_one_seed_is_said_to_have_an_assumed_spread():
     texts = how_tested(compare(one, two, METRICS, n_draws=99))
     assert "1 and 2 seeds" in texts[0]
     assert "assumed" in texts[1] and "primary score" in texts[2]
+
+
+def test_a_primary_score_of_several_models_is_not_said_to_be_tested_alone():
+    one, two = simulated([0.5], n=30), simulated([0.6], n=30)
+    decisions = compare(one, two, METRICS, n_draws=99)
+    several = decisions["macro F1"]._replace(n_comparisons=3)
+
+    assert "is tested alone" in how_tested(decisions)[-1]
+    assert "is corrected for 3 models (Holm)" in how_tested({**decisions, "macro F1": several})[-1]
+
+
+def test_a_score_that_is_not_tested_is_described_without_an_interval():
+    one, two = simulated([0.5], n=3), simulated([0.9], n=3)
+
+    text = describe("crf", compare(one, two, METRICS, n_draws=99))[0]
+
+    assert text.startswith("macro F1: too few documents to tell") and "; from " in text
+    assert "interval" not in text
+
+
+def test_units_that_are_groups_are_called_groups():
+    one, two = simulated([0.5], n=3), simulated([0.9], n=3)
+    found = compare(one, two, METRICS, n_draws=99)["macro F1"]
+
+    assert outcome_in_words(found, "group").startswith("too few groups to tell (")
 
 
 @given(st.integers(0, 2**32 - 1))

@@ -77,7 +77,11 @@ class LabelEncoder(Describer):
         self._module = None
 
     def from_disk(self, path: Path) -> None:
-        """Load the weights, which version 0.3.0 wrote beside the components."""
+        """Load the weights that `to_disk` wrote.
+
+        path (Path): The file. Without it, the weights are those that version 0.3.0 wrote beside the
+            components.
+        """
         self.from_bytes(path.read_bytes() if path.is_file() else data_in(path.parents[1]))
 
     @property

@@ -6,7 +6,8 @@ import numpy as np
 
 from ..training.provenance import DEV_SCORE
 
-THIRD = 3  # the slope is that of the last third of a curve, and of at least so many evaluations
+SHARE = 3  # the slope is that of the last third of a curve
+MIN_EVALUATIONS = 3  # with fewer than these, a curve has no slope
 NOISE = 2.0  # standard errors that a slope must exceed
 ROUNDING = 1e-12  # smaller slopes are floating point error
 
@@ -31,10 +32,10 @@ def still_rising(curve: Sequence[Mapping[str, float]], patience: int = 0) -> str
         return "has found nothing on dev yet"
     if patience and steps[-1] - steps[best] >= patience:
         return ""
-    if len(scores) < THIRD:
+    if len(scores) < MIN_EVALUATIONS:
         times = "once" if len(scores) == 1 else "twice"
         return f"was evaluated only {times}" if best == len(scores) - 1 else ""
-    n = max(len(scores) // THIRD, THIRD)
+    n = max(len(scores) // SHARE, MIN_EVALUATIONS)
     x = steps[-n:] - steps[-n:].mean()
     slope = float((x * scores[-n:]).sum() / (x**2).sum())
     # variance between neighbouring evaluations, so that a straight line has none

@@ -54,12 +54,12 @@ def build_ensemble(
     """
     models = [pipeline_folder(run / BEST if (run / BEST).is_dir() else run) for run in runs]
     places = {model.resolve() for model in models}
-    if len(places) < max(2, len(models)):
-        raise refused(
-            ", ".join(map(str, runs)),
-            f"an ensemble takes two pipelines or more, found {len(places)}",
-            "Name runs of different seeds, each once.",
-        )
+    problem = "" if len(models) > 1 else "an ensemble takes two pipelines or more, found 1"
+    if len(places) < len(models):
+        problem = "one pipeline is named twice"
+    if problem:
+        fix = "Name runs of different seeds, each once."
+        raise refused(", ".join(map(str, runs)), problem, fix)
     inputs = [*runs, *([] if gold is None else [gold])]
     check_folder(output, inputs, unless_holds(RECORD))
     check_outside(output, inputs, "folder")

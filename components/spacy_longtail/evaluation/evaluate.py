@@ -76,7 +76,9 @@ def evaluate_model(
     scores = make_ner_scorer(labels, tail)(examples)
     for _, pipe in nlp.pipeline:
         if is_gate(pipe):
-            scores.update(cast(Pipe, pipe).score(examples))
+            gate, renamed = cast(Pipe, pipe), names or {}
+            types = [renamed.get(label, label) for label in gate.labels]
+            scores.update(gate.score(examples, labels=types))
     details = None if training is None else analyse(examples, labels, tail, training)
     performance = nlp.meta.get("performance", {})
     return Evaluation(

@@ -2,7 +2,7 @@
 
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import srsly
 from spacy.language import Language
@@ -148,7 +148,7 @@ def _scored_pipes(nlp: Language, path: Path) -> list[str]:
             scored.append(name)
         elif hasattr(pipe, "candidates"):
             is_secondary = nlp.get_pipe_meta(name).factory == SECONDARY
-            is_scored = getattr(pipe, "cfg", {})["scores_key"] is not None or is_secondary
+            is_scored = cast(Any, pipe).cfg["scores_key"] is not None or is_secondary
             (scored if is_scored else others).append(name)
     if not scored and others:
         raise ValueError(Errors.L251.format(who=", ".join(others)))

@@ -22,7 +22,9 @@ def described_linear(
     residual W and b of a type start at 0: with few mentions words decide, with many the type's own
     weights. O has no words, W[O] and b[O] alone.
 
+    width (int): Width of the space in which tokens and descriptions are compared.
     residual (bool): Whether types have weights of their own; false trains only the shared ones.
+    nO, nI (Optional[int]): Number of tags, and width of the token vectors; null is set later.
     RETURNS (Model[Floats2d, Floats2d]): The layer, with the params W (n_tags, nI), b (n_tags,), P
         (n_prefixes, width, nI), Q (n_prefixes, width, nD) and D (n_types, nD), which is not
         trained. Before it is initialized, `lay_out` says which tag is of which type.

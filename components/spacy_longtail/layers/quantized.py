@@ -50,6 +50,7 @@ def four_bit(matrix: np.ndarray, seed: int = 0) -> FourBit:
     """Quantize a matrix to four bits per weight: 16 levels, fitted to the weights, times a scale.
 
     matrix (np.ndarray): (n_rows, n_columns), columns a multiple of 64.
+    seed (int): Random seed of the weights that the levels are fitted to.
     """
     groups = matrix.astype("float32").reshape(-1, GROUP)
     scales = np.maximum(np.abs(groups).max(axis=1), TINY).astype("float16")

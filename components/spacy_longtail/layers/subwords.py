@@ -143,6 +143,9 @@ def subword_vectors(source: str, width: int) -> Model[list[Doc], Ragged]:
     """Create a layer that projects the vectors of words, (n_tokens, width).
 
     The vectors are loaded at initialization, saved with the model, and not trained.
+
+    source (str): A pipeline with subword vectors: a folder, or an installed encoder.
+    width (int): Width of the projected vectors.
     """
     return Model(
         NAME,

@@ -44,8 +44,12 @@ def orders_of(lengths: list[int], device: torch.device | str = "cpu") -> list[Or
 class BiLSTM(nn.Module):
     """Layers of two LSTMs, one in reading order and one against it.
 
-    A bidirectional one would start back in the padding, or need packed sequences: slow on a CPU.
+    The backward pass of torch's bidirectional LSTM would begin in the padding. Packed sequences
+    avoid this, but are slow on a CPU.
 
+    n_hidden (int): Width of the states of each direction.
+    depth (int): Number of layers.
+    dropout (float): Dropout rate between layers.
     n_in (Optional[int]): Width of the inputs; null is decided later, by `resize`.
     """
 

@@ -25,6 +25,7 @@ def depths_of(encoder: Any) -> dict[str, int]:
         if isinstance(module, nn.ModuleList) and name not in layers and not _within(name, layers):
             layers |= {f"{name}.{i}": item for i, item in enumerate(module)}
     last_call: dict[str, int] = {}  # when a module was called last, counted in modules
+    calls: list[str] = []
     hooks = []
     for name, module in encoder.named_modules():
         if name in layers or not _within(name, layers):
@@ -34,7 +35,6 @@ def depths_of(encoder: Any) -> dict[str, int]:
                 calls.append(name)
 
             hooks.append(module.register_forward_pre_hook(note))
-    calls: list[str] = []
     was_training = encoder.training
     ids = torch.ones((1, 2), dtype=torch.long, device=next(encoder.parameters()).device)
     try:

@@ -9,7 +9,12 @@ from .torch_bilstm import BiLSTM
 
 
 class _Reader(nn.Module, ABC):
-    """LSTM states of the words of each sentence, reduced to one logit per sentence."""
+    """LSTM states of the words of each sentence, reduced to one logit per sentence.
+
+    n_hidden (int): Width of the states of each direction.
+    dropout (float): Dropout rate of the states, in training.
+    n_in (Optional[int]): Width of the word vectors; null is decided later, by `resize`.
+    """
 
     output: nn.Linear
     first = f"states.{BiLSTM.first}"
@@ -105,7 +110,9 @@ class LSTMAttention(_Reader):
 class SelfAttention(_Reader):
     """Several weighted sums of the states, with learnt weights softmax(W2 tanh(W1 H)).
 
-    n_hidden, dropout, n_in: As for the others.
+    n_hidden, dropout, n_in: As for `_Reader`.
+    n_hops (int): Number of sums.
+    n_attention (int): Width of the hidden layer that the weights come from.
     """
 
     def __init__(

@@ -79,6 +79,7 @@ def by_length(sizes: Ints1d, limit: int) -> list[list[int]]:
     """Return batches of sequences, the shortest first, of at most `limit` subwords with padding.
 
     sizes (Ints1d): Number of subwords of each sequence.
+    limit (int): Maximum number of subwords of a batch. A longer sequence has a batch of its own.
     RETURNS (List[List[int]]): Indices of the sequences of each batch.
     """
     batches: list[list[int]] = []

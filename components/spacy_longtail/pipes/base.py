@@ -48,6 +48,17 @@ KINDS: dict[str, Block] = {
     },
 }
 
+HASH_EMBED_CNN: Block = {
+    "@architectures": "spacy.HashEmbedCNN.v2",
+    "pretrained_vectors": None,
+    "width": 96,
+    "depth": 4,
+    "embed_size": 2000,
+    "window_size": 1,
+    "maxout_pieces": 3,
+    "subword_features": True,
+}
+
 
 def factory(name: str, kind: Literal["ner", "gate", "secondary"], **blocks: Block) -> Callable:
     """Return a decorator that registers the factory of a component.
@@ -111,7 +122,11 @@ class SavedPipe:
         self.cfg.update(saved)
 
     def settle(self, source: Path | str, exclude: Iterable[str]) -> None:
-        """Check the loaded parts, and rebuild what depends on them. Arguments as above."""
+        """Check the loaded parts, and rebuild what depends on them.
+
+        source (Path | str): As for `saved.read_cfg`.
+        exclude (Iterable[str]): As for `load_cfg`.
+        """
         if isinstance(model := getattr(self, "model", None), Model):
             use_faster_blas(model, *encoders_of(self))
 
@@ -164,7 +179,10 @@ def _load_model(load: Callable, data: object) -> None:
 
 
 class StoppedError(ValueError):
-    """Error that ends a run, whatever the error handler says."""
+    """Error that ends `nlp.pipe`, whatever the error handler says.
+
+    `nlp(text)` gives it to the error handler, as all others.
+    """
 
 
 class UntrainedPipe(SavedPipe, Pipe):

@@ -42,8 +42,8 @@ class TrainingGazetteer(UntrainedPipe):
 
     labels (Optional[List[str]]): Types whose names are kept: `${longtail.tail}` for the rare ones,
         of which there may be none; null is all.
-    scores_key (Optional[str]): Key in doc.spans for the entities with their scores; null for none,
-        and then what the components before it have written there stays as it is.
+    scores_key (Optional[str]): Key in doc.spans for the entities with their scores; null writes
+        none, and leaves the groups of other components as they are.
     scorer (Optional[Callable]): The scoring function.
     """
 

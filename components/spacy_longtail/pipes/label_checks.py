@@ -27,7 +27,14 @@ def refuse_new_type(who: str, labels: Collection[str], label: str, source: str) 
 
 
 def check_types(setting: str, labels: Collection[str] | str, who: str) -> list[str]:
-    """Return the types that a setting names."""
+    """Return the types that a setting names, if they are valid.
+
+    setting (str): Name of the setting, for messages.
+    labels (Collection[str]): Its value.
+    who (str): Name of the component, for messages.
+    RAISES (ValueError): If it is no list, or has a blank type or one twice (L001), or a type that
+        cannot be a label (L550).
+    """
     types = {t.strip() for t in labels}
     if isinstance(labels, str) or not types or "" in types or len(types) < len(labels):
         raise ValueError(
@@ -42,13 +49,13 @@ def check_types(setting: str, labels: Collection[str] | str, who: str) -> list[s
 
 
 def check_labels(given: Collection[str] | None, labels: Collection[str], who: str) -> None:
-    """Refuse labels of `init labels` that differ from the component's own."""
+    """Refuse labels of `init labels` that differ from the component's own (L212)."""
     if given is not None and sorted(given) != sorted(labels):
         raise ValueError(Errors.L212.format(who=who, found=list(given), own=list(labels)))
 
 
 def check_known(setting: str, declared: Collection[str], known: Collection[str], who: str) -> None:
-    """Refuse declared types that the data does not have."""
+    """Refuse declared types that the data does not have (L203)."""
     if unknown := ", ".join(sorted(set(declared) - set(known))):
         raise ValueError(
             Errors.L203.format(setting=setting, who=who, unknown=unknown, known=", ".join(sorted(known)))
@@ -70,8 +77,8 @@ def warn_without_mention(
     who (str): Name of the component, which keeps these types.
     is_described (bool): Whether the component finds types by their descriptions.
     """
-    is_learnt = [t for t in declared_types(nlp) if include is None or t in include]
-    lacking = [label for label in is_learnt if label not in mentioned]
+    learnt = [t for t in declared_types(nlp) if include is None or t in include]
+    lacking = [label for label in learnt if label not in mentioned]
     if lacking:
         how = "finds them by their descriptions alone" if is_described else "cannot find them"
         types = ", ".join(sorted(lacking))

@@ -119,8 +119,8 @@ def boundary_setters(nlp: Language, pipe: object) -> list[Callable[[Doc], Doc]]:
     A component that is not trained yet is omitted, because its boundaries would mean nothing.
     """
     trainable = {n for n, other in nlp.components if getattr(other, "is_trainable", False)}
-    closed = trainable.difference(nlp.disabled)  # what is frozen is trained
-    ready = [n for n in components_before(nlp, pipe) if n not in closed]
+    untrained = trainable.difference(nlp.disabled)  # what is frozen is trained
+    ready = [n for n in components_before(nlp, pipe) if n not in untrained]
     setters = [n for n in ready if BOUNDARIES.intersection(nlp.get_pipe_meta(n).assigns)]
     if not trainable.isdisjoint(setters):
         annotating = nlp.config.interpolate()["training"]["annotating_components"]

@@ -52,7 +52,12 @@ def read_cfg(source: Path | str, pipe: Saved) -> Block:
 
 
 def bad_cfg(source: Path | str, pipe: Saved, problem: str) -> ValueError:
-    """Return the error for values that a pipe cannot be loaded with (L814). Arguments as above."""
+    """Return the error for values that a pipe cannot be loaded with (L814).
+
+    source (Path | str): As for `read_cfg`.
+    pipe (Saved): The component that loads them.
+    problem (str): What is wrong with them.
+    """
     path = source if isinstance(source, Path) else "its serialized cfg"
     return ValueError(Errors.L814.format(who=pipe.name, path=path, problem=problem))
 

@@ -68,6 +68,7 @@ def pretrain(
     with extra("transformers", "transformers"):
         import transformers  # noqa: F401
     is_cnn = _is_cnn(options)
+    _check_kind(options, is_cnn)
     options = options._replace(steps=options.steps or (CNN_STEPS if is_cnn else TRANSFORMER_STEPS))
     state = _state(output, _key([*folders, *exclude], options))
     fix_random_seed(options.seed)
@@ -113,23 +114,25 @@ def pretrain(
 def _is_cnn(options: PretrainOptions) -> bool:
     """Return whether to train a CNN: a new one, or a pipeline without a label encoder."""
     folder = located(options.encoder)
-    is_pipeline = (folder / META).is_file() and not data_in(folder)
+    return options.encoder == CNN or ((folder / META).is_file() and not data_in(folder))
+
+
+def _check_kind(options: PretrainOptions, is_cnn: bool) -> None:
+    """Refuse options that are for another kind of encoder, and a new CNN without a teacher."""
+    is_new = options.encoder == CNN
     if options.teacher is None and options.teacher_cache is not None:
         raise unused("--teacher-cache", options.teacher_cache, "`pretrain`", "runs with --teacher")
-    if options.new_subwords and (options.encoder == CNN or not is_pipeline):
+    if options.new_subwords and (is_new or not is_cnn):
         raise unused("--new-subwords", options.new_subwords, "`pretrain`", "a CNN to start from")
-    if options.encoder != CNN and not is_pipeline:
-        return False
-    if options.layers is not None:
+    if options.layers is not None and is_cnn:
         raise unused("--layers", options.layers, "`pretrain`", "a transformer")
-    if options.encoder == CNN and options.teacher is None:
+    if is_new and options.teacher is None:
         raise unusable(
             CNN,
             problem="a new CNN learns from a transformer, but no teacher is named",
             fix="Add --teacher en_longtail_trf, or start from a CNN with --encoder en_longtail_cnn",
             role="the encoder",
         )
-    return True
 
 
 def _key(folders: list[Path], options: PretrainOptions) -> str:

@@ -29,10 +29,10 @@ def use_gpu(gpu_id: int) -> None:
 
 
 def check_gpu(gpu_id: int) -> None:
-    """Check that other processes can use a GPU, without using it in this one.
+    """Check that other processes can use some GPU, without using it in this one.
 
-    gpu_id (int): ID of the GPU, or -1 for the CPU.
-    RAISES (ValueError): If there is no such GPU, or CuPy or torch is missing (L515).
+    gpu_id (int): ID of the GPU, or -1 for the CPU. Another GPU of this machine passes as well.
+    RAISES (ValueError): If there is no GPU at all, or CuPy or torch is missing (L515).
     """
     if gpu_id >= 0 and not has_gpu:
         use_gpu(gpu_id)

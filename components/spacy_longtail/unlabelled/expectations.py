@@ -14,11 +14,12 @@ from spacy.tokens import Doc
 from spacy.util import minibatch
 from thinc.types import Floats2d
 
-from ..pipes.gate.primary import ask_for_probabilities, has_action_probabilities
+from ..pipes.gate.primary import ask_for_probabilities
 from ..pipes.gate.sentence_gate import SentenceGate
 from ..pipes.neighbours import is_secondary
 from ..pipes.scores.probabilities import begin_probabilities
 from ..pipes.token.tagging import TokenTagger
+from ..pipes.transition.actions import has_action_probabilities
 from ..sentences import sentence_lengths, sums_by_sentence, touched_sentences
 
 # key in Doc.user_data: by component, its "labels" and "mentions", of shape (n_sentences, n_types)

@@ -167,8 +167,13 @@ def _records(path: Path, encoding: str, context: Context) -> Iterator[Doc]:
 
 def _made(text: str, context: Context, place: Place, tokens: object = None) -> list[Doc]:
     """Return the document of a text, or none if the pipeline cannot process it."""
-    if not text.strip() or len(text) > context.nlp.max_length or is_tangled(text):
-        context.events.add("too long" if text.strip() else "empty", "texts", place)
+    kind = "" if text.strip() else "empty"
+    if len(text) > context.nlp.max_length:
+        kind = "long"
+    elif is_tangled(text):
+        kind = "tangled"
+    if kind:
+        context.events.add(kind, "texts", place)
         return []
     if tokens is not None:
         return [given_tokens(context.nlp, text, tokens, place)]

@@ -31,6 +31,7 @@ MEANINGS = {  # of the kinds of events
     "further": "annotations besides the one that is marked as ground truth, skipped",
     "unlabelled": "records without an annotation, skipped",
     "empty": "texts without a word, skipped",
+    "tangled": "texts with too many punctuation marks in a row for the tokenizer, skipped",
     "ignored": "annotations that are not entities, skipped",
     "unannotated": "documents without any entity annotation, kept without",
     "absent": "mentions whose words are not in their sentence, skipped",

@@ -71,7 +71,6 @@ def _run_of(systems: list[System], model: Path, now: Mapping[str, float]) -> tup
             if all(math.isclose(now.get(k, math.nan), v, abs_tol=1e-9) for k, v in left.items()):
                 return system, run
             problem = f"its own scores are not those in {run.path}"
-            break
     raise ValueError(Errors.L414.format(model=model, problem=problem))
 
 

@@ -16,7 +16,7 @@ from ...output.targets import check_file
 from ...output.writing import replacing
 from ...training.provenance import short_path
 from ..records import read_evaluation
-from ..significance import TOO_FEW
+from ..significance import TOO_FEW, primary_is
 from .comparison import HEADLINES, Report
 from .marks import LIMIT, mark_documents
 from .systems import MeanAndStd, mean, over_seeds
@@ -147,6 +147,7 @@ def render(template: str, **values: object) -> str:
         decimal=lambda value: "–" if value is None else f"{value:.2f}",
         count=lambda value: "–" if value is None else f"{value:,.0f}",
         p=lambda own: "–" if own is None or own.outcome == TOO_FEW else unbroken(p_value(own.adjusted)),
+        primary_is=lambda own: primary_is(own) if own else "not tested",
         cell=cell,
         md=lambda text: MARKDOWN.sub(r"\\\1", SPACES.sub(" ", str(text))),  # as it is, on one line
         code=_code,

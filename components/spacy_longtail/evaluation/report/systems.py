@@ -233,8 +233,11 @@ def choose(
     if len(named) == 1:
         return by_name[first], named[0], False
     scored = [system for system in named if system.dev()]
+    if not scored and named and ours is None:
+        problem = (
+            f"none of {', '.join(s.name for s in named)} has performance.ents_macro_f, its score on dev."
+        )
+        raise ValueError(Errors.L487.format(problem=problem, fix="Name one with --ours."))
     if not scored:
-        if named:
-            names += ", none with performance.ents_macro_f, the score on dev"
-        raise ValueError(Errors.L410.format(role="ours", name=ours, found=names))
+        raise ValueError(Errors.L410.format(role="method to compare", name=ours, found=names))
     return by_name[first], max(scored, key=lambda system: mean(system.dev()) or 0.0), True

@@ -13,4 +13,4 @@ from .decisions import (
     intervals,
 )
 from .metrics import MACRO, MentionCounts, Metric, mention_counts, named_metrics, stack
-from .wording import change, describe, headline, how_tested, outcome_in_words
+from .wording import change, describe, headline, how_tested, outcome_in_words, primary_is

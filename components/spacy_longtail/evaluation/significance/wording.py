@@ -24,9 +24,10 @@ def outcome_in_words(decision: Decision, unit: str = "document") -> str:
     if decision.outcome != TOO_FEW:
         return f"{decision.outcome} ({evidence(decision)})"
     has = f"{decision.n_with} of {number(decision.n_units, unit)}"
+    too_few = TOO_FEW.replace("documents", f"{unit}s")
     if not decision.n_with:
-        return f"{TOO_FEW} ({has} count)"
-    return f"{TOO_FEW} ({has} count; about {number(decision.n_needed, unit)} like these are needed)"
+        return f"{too_few} ({has} count)"
+    return f"{too_few} ({has} count; about {number(decision.n_needed, unit)} like these are needed)"
 
 
 def change(decision: Decision) -> str:
@@ -86,7 +87,13 @@ def how_tested(decisions: Mapping[str, Decision], unit: str = "document") -> lis
         texts.append("One seed does not show the spread over seeds; that of our records is assumed.")
     if MACRO in decisions and len(decisions) > 1:
         texts.append(
-            "Macro F1 is the primary score and is tested alone; all other scores are corrected together"
-            " (Holm)."
+            f"Macro F1 is the primary score and is {primary_is(decisions[MACRO])}; all other scores are"
+            " corrected together (Holm)."
         )
     return texts
+
+
+def primary_is(decision: Decision) -> str:
+    """Return in words for what the primary score is corrected."""
+    n = decision.n_comparisons
+    return f"corrected for {n} models (Holm)" if n > 1 else "tested alone"

@@ -42,7 +42,8 @@ def fit_gate(
     goal (Optional[Goal]): Goal of the choice. By default a posterior gate keeps its budget. A gate
         without a budget gets GATE_GOAL, for which a trained gate needs GATE_MIN_SENTENCES
         sentences. A goal of the kind "budget" becomes the budget of a posterior gate.
-    min_sentences (int): Minimum number of sentences with a rare type to choose a threshold.
+    min_sentences (int): Minimum number of sentences with a rare type to choose a threshold. A
+        trained gate without a goal ignores it.
     calibrate (bool): Whether to calibrate the scores of a trained gate first.
     RETURNS (ChosenGate): The choice, and the gate's scores before and after.
     """

@@ -8,9 +8,9 @@ from spacy.util import registry
 
 from ..neighbours import components_before, is_secondary, settings_of
 from ..scores.probabilities import SETTING
+from ..transition.actions import has_action_probabilities
 
 STOCK, OURS = "ner", "longtail_ner"  # factories of transition-based NERs
-N_FEATURES = 3  # of a parser's state: those with more look at other tokens, too
 
 
 def ask_for_probabilities(nlp: Language, primary: str | None, pipe: object = None) -> str | None:
@@ -38,13 +38,11 @@ def ask_for_probabilities(nlp: Language, primary: str | None, pipe: object = Non
 def _can_write_probabilities(nlp: Language, name: str, pipe: object) -> bool:
     if is_secondary(pipe):  # it reads flagged sentences alone
         return False
-    is_stock = nlp.get_pipe_meta(name).factory == STOCK and isinstance(pipe, EntityRecognizer)
-    return SETTING in settings_of(pipe) or (is_stock and has_action_probabilities(pipe))
-
-
-def has_action_probabilities(pipe: EntityRecognizer) -> bool:
-    """Return whether a parser looks at a token and its entity alone, and takes no beam."""
-    return pipe.model.get_ref("lower").get_dim("nF") == N_FEATURES and pipe.cfg["beam_width"] == 1
+    can_be_asked = SETTING in settings_of(pipe)
+    if isinstance(pipe, EntityRecognizer):
+        is_stock = nlp.get_pipe_meta(name).factory == STOCK
+        return (can_be_asked or is_stock) and has_action_probabilities(pipe)
+    return can_be_asked
 
 
 def _replace_stock_ner(nlp: Language, name: str) -> None:

@@ -21,13 +21,12 @@ from ...numerics import binary_cross_entropy
 from ...readers.base import changed_by
 from ...settings import finite
 from ...types import WEAK_SENTENCES, Block
-from ..base import SavedPipe, check_finite, check_head_rate, factory, with_head_rate
+from ..base import HASH_EMBED_CNN, SavedPipe, check_finite, check_head_rate, factory, with_head_rate
 from ..label_checks import AUTO, check_labels, check_types, refuse_new_type
 from ..neighbours import boundary_setters
 from ..saved import Probability, SavedCurve
 from ..scores.thresholding import CALIBRATION
 from ..scores.thresholds import calibrated
-from ..token.tagging import HASH_EMBED_CNN
 from .flagging import write_all_flagged
 from .learning import FOUND, learn_counts, sentence_targets, warn_of_whole_documents, with_boundaries
 

@@ -34,11 +34,17 @@ def merge_spans(spans: Iterable[ScoredSpan]) -> list[ScoredSpan]:
     """
     taken: set[int] = set()
     kept = []
-    for span in sorted(spans, key=lambda s: (-s.score, not s.is_secondary, s.start - s.end, s.start)):
+    for span in sorted(spans, key=_rank):
         if taken.isdisjoint(tokens := range(span.start, span.end)):
             taken.update(tokens)
             kept.append(span)
     return sorted(kept)
+
+
+def _rank(span: ScoredSpan) -> tuple[float, bool, int, int]:
+    """Return the place of a span in the order of acceptance. One without a score comes last."""
+    score = -math.inf if math.isnan(span.score) else span.score
+    return -score, not span.is_secondary, span.start - span.end, span.start
 
 
 class _Tag(NamedTuple):

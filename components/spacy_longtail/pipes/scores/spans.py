@@ -14,15 +14,18 @@ TOKEN_SCORES = "token_scores"  # of the attrs of a group
 
 
 class ScoredSpan(NamedTuple):
+    """An entity of one document, with the score that its component gives it."""
+
     start: int  # first token
     end: int  # one past the last token
     label: str
-    score: float  # mean probability of the tags; inf for an entity nobody may replace
+    score: float  # inf: no other entity may replace it; nan: its component gives no scores
     token_scores: tuple[float, ...]  # the probability of each token's tag
     is_secondary: bool = False  # whether the secondary found it
 
     @property
     def place(self) -> tuple[int, int, str]:
+        """Return the tokens and the type."""
         return self.start, self.end, self.label
 
 

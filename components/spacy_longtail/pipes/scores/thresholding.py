@@ -14,7 +14,7 @@ from .thresholds import calibrated, log_odds
 # found on development data, and kept in a pipe's cfg: a slope and a shift of the log odds, by type
 CALIBRATION = "calibration"
 ANY_TYPE = "*"  # the calibration of types too rare for one of their own
-# attrs of the group of what falls below its threshold: the name of the pipe that found each span
+# key of a span group's attrs: for each span, the name of the component that wrote it
 PIPES = "pipes"
 
 

@@ -146,7 +146,9 @@ def _newton(inputs: Floats2d, target: Floats1d, offset: Floats1d) -> list[float]
 
 
 def calibration_error(p: Floats1d, right: Ints1d, n_bins: int = 10) -> float:
-    """Return the expected calibration error: mean |accuracy - mean score| over bins, by size.
+    """Return the expected calibration error: the mean over bins, weighted by size.
+
+    The error of a bin is the difference between its accuracy and its mean score.
 
     p (Floats1d): Scores in [0, 1], shape (n,).
     right (Ints1d): Whether each scored candidate is right, shape (n,).

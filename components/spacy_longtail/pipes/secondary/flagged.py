@@ -90,7 +90,8 @@ def replace_within(doc: Doc, reading: Found, types: Collection[str] | None, key:
     removed = [
         ent
         for ent in doc.ents
-        if inside.get(ent.start, 0) == inside.get(ent.end - 1)
+        if (part := inside.get(ent.start)) is not None
+        and part == inside.get(ent.end - 1)
         and (ent.start, ent.end, ent.label_) not in places
         and (types is None or ent.label_ in types or not taken.isdisjoint(range(ent.start, ent.end)))
     ]

@@ -15,6 +15,7 @@ from ...errors import Errors
 from ...heads import Gold, HeadName
 from ...layers.listeners import check_listened, listener_in
 from ...losses import Loss
+from ...readers.base import Reader
 from ...sentences import has_boundaries, sentence_lengths
 from ...types import ENTITY_SCORES, WEAK_SENTENCES
 from ..base import factory
@@ -28,7 +29,6 @@ from ..scores.thresholding import check_judging, judge
 from ..token.describing import check_described
 from ..token.tagging import DEFAULT_TOKEN_MODEL, Predictions, TokenTagger
 from ..token.token_model import check_head
-from ..weighting import Reader
 from .flagged import cut_flagged, in_document, merge_by_score, places_of
 
 WHO = "longtail_gated_ner"

@@ -186,7 +186,7 @@ class GatedPipe(UntrainedPipe):
             words=sum(place.end - place.start for place in places),
         )
         results = [Found([], []) for _ in docs]
-        self.secondary.nlp  # noqa: B018  # L285 without a source
+        self.secondary.check_loaded()
         for batch in minibatch(places, self.cfg["batch_size"]):
             for place, ents in self._read(docs, batch):
                 results[place.doc].entities.extend(in_document(ents, place))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import partialmethod
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import spacy
 import srsly
@@ -48,6 +48,9 @@ class OwnComponent:
         # a pipeline for the component alone
         self.nlp = type(nlp)(nlp.vocab, create_tokenizer=lambda _: nlp.tokenizer)
         self.component = _build(self.nlp, block, who)
+
+    def check_loaded(self) -> None:
+        """Accept the component, which is always there."""
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -115,11 +118,15 @@ class OwnPipeline:
             if not self._setters():
                 raise unfit(who, f"no component of {source} says that it assigns doc.ents")
 
-    @property
-    def nlp(self) -> Language:
+    def check_loaded(self) -> None:
+        """Refuse to go on without the pipeline (L285)."""
         if self._nlp is None:
             raise unfit(self.who, f"{self.source} has no pipeline, and no such package is installed")
-        return self._nlp
+
+    @property
+    def nlp(self) -> Language:
+        self.check_loaded()
+        return cast(Language, self._nlp)
 
     def _setters(self) -> list[object]:
         """Return the components that set entities, or do not declare what they set."""
@@ -142,7 +149,7 @@ class OwnPipeline:
     def initialize(self, get_examples: Callable[[], Iterable[Example]], settings: Block) -> None:
         if settings:
             raise unfit(self.who, f"a source is trained, found {', '.join(settings)} to initialize it")
-        self.nlp  # noqa: B018  # it is there
+        self.check_loaded()
 
     def to_bytes(self) -> bytes:
         return util.to_bytes({"config": self.nlp.config.to_bytes, "nlp": self.nlp.to_bytes}, ())

@@ -111,6 +111,7 @@ class EnsembleNER(TokenTagger):
 
     def load_cfg(self, saved: Block, exclude: Iterable[str]) -> None:
         """Take over saved settings and types of the ensemble and of its members."""
+        # the model of the means has no outputs to forget; those of the members follow
         super().load_cfg(saved, ["model"])
         self._align()
         for member in self.members.values() if "model" not in exclude else ():

@@ -12,7 +12,7 @@ from ...encoders import check_encoder
 from ...errors import START, Errors
 from ...heads.outputs import output_of
 from ...layers.described import is_described
-from ...layers.listeners import tok2vec_of
+from ...layers.listeners import listener_in, tok2vec_of
 from ...types import Block
 from ..neighbours import name_in
 from ..sources import add_sources, sources_of
@@ -67,6 +67,8 @@ def take_pretrained(pipe: Any, head: PretrainedHead, nlp: Language | None) -> No
     tok2vec = tok2vec_of([] if nlp is None else nlp.pipeline, pipe)
     upstream = tok2vec_of(head.nlp.pipeline, head.pipe)
     problem = ""
+    if listener_in(pipe.model) is None:
+        problem = "this component has an encoder of its own: let it listen to a tok2vec component"
     for name, dim in (("encoder", "nI"), ("width", "nM")):
         if (given := theirs.get_dim(dim)) != (needed := layer.get_dim(dim)):
             problem = f"its {name} has {given} columns, this one {needed}"

@@ -24,30 +24,21 @@ from ...heads import Gold, HeadName, Scores
 from ...heads.outputs import forget_outputs
 from ...layers.listeners import check_listened, nodes_of
 from ...losses import Loss
+from ...readers.base import Reader
 from ...types import Block, TwoTaskState
-from ..base import SavedPipe, check_head_rate, with_head_rate
+from ..base import HASH_EMBED_CNN, SavedPipe, check_head_rate, with_head_rate
 from ..label_checks import check_known, warn_without_mention
 from ..saved import SavedCurves, Thresholds, Weights, bad_cfg
 from ..scores.probabilities import SETTING, write_probabilities
 from ..scores.spans import ScoredSpan
 from ..scores.thresholding import CALIBRATION, write_judged
-from ..weighting import Reader, resolve_classes
+from ..weighting import resolve_classes
 from .describing import check_described, describe_apart
 from .gold import check_taught
 from .pretrained_head import read_pretrained, settle_describer, take_pretrained
 from .token_model import TokenModel, no_outputs
 from .type_table import TypeTable
 
-HASH_EMBED_CNN: Block = {
-    "@architectures": "spacy.HashEmbedCNN.v2",
-    "pretrained_vectors": None,
-    "width": 96,
-    "depth": 4,
-    "embed_size": 2000,
-    "window_size": 1,
-    "maxout_pieces": 3,
-    "subword_features": True,
-}
 DEFAULT_TOKEN_MODEL: Block = {
     "@architectures": "longtail.TokenClassifier.v1",
     "nO": None,
@@ -169,7 +160,7 @@ class TokenTagger(SavedPipe, TrainablePipe):
     ) -> None:
         """Determine the types, resolve the loss's class weights, and initialize the model.
 
-        Results of an earlier training are forgotten.
+        Weights, calibration and state of an earlier training are forgotten. Its types stay.
 
         get_examples (Callable): Training examples.
         nlp (Optional[Language]): The current pipeline.
@@ -220,7 +211,7 @@ class TokenTagger(SavedPipe, TrainablePipe):
         labels (Optional[List[str]]): The types that `init labels` wrote.
         RETURNS (Collection[str]): All types, mentioned or declared.
         """
-        # those of add_label come first
+        # those of add_label and of an earlier training come first
         found = dict.fromkeys([*self.labels, *(mentioned if labels is None else labels)])
         known = list(dict.fromkeys([*found, *declared_types(nlp)]))
         include = known if self.cfg["include"] is None else self.cfg["include"]

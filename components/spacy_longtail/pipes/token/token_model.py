@@ -189,7 +189,8 @@ class TokenModel:
         """Return loss and gradient of a batch.
 
         A described type without a mention is masked, as if it were added afterwards: otherwise its
-        own weights would learn that it never occurs, whatever its description says.
+        own weights would learn that it never occurs, whatever its description says. For the heads
+        sigmoid and two_task only its gradient is masked, and the loss still counts it.
 
         scores (Scores): Output of the model.
         gold (Gold): Gold tags.

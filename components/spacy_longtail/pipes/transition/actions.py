@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from itertools import islice
 
 import numpy as np
+from spacy.pipeline import EntityRecognizer
 from spacy.pipeline._parser_internals.transition_system import TransitionSystem
 from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span
@@ -12,6 +13,24 @@ from thinc.api import Model, to_numpy
 from thinc.types import Floats1d, Floats2d, Ints1d
 
 from ..scores.spans import ScoredSpan
+
+N_FEATURES = 3  # of the state of a parser that looks at no other token
+
+
+def reads_one_token(model: Model) -> bool:
+    """Return whether a parser looks at a token and the begin of its entity alone.
+
+    Only then do the actions have probabilities of their own: with further features they depend on
+    the actions before.
+
+    model (Model): A spacy.TransitionBasedParser.v2.
+    """
+    return bool(model.get_ref("lower").get_dim("nF") == N_FEATURES)
+
+
+def has_action_probabilities(pipe: EntityRecognizer) -> bool:
+    """Return whether a parser looks at a token and its entity alone, and takes no beam."""
+    return reads_one_token(pipe.model) and pipe.cfg["beam_width"] == 1
 
 
 def columns_of(moves: TransitionSystem) -> dict[str, int]:

@@ -21,7 +21,8 @@ from ...corpus.counts import count_docs
 from ...corpus.examples import keep_types
 from ...corpus.labels import check_label, declared_types
 from ...errors import Errors
-from ...layers.listeners import check_listened
+from ...layers.listeners import check_listened, encoders_of
+from ...layers.serving import use_faster_blas
 from ...losses import GoldLoss, Loss, check_loss
 from ...types import Overrides
 from ..base import check_finite, check_head_rate, factory, with_head_rate
@@ -36,6 +37,7 @@ from .actions import (
     beginnings,
     columns_of,
     mask_unlearnt,
+    reads_one_token,
     scored_entities,
     split_least_cost,
 )
@@ -153,7 +155,7 @@ class LongtailNER(EntityRecognizer):
         kept = {key: value for key, value in settings.items() if key not in DROPPED}
         super().__init__(vocab, model, name, moves, **kept)
         wants = [key for key in ("scores_key", SETTING) if own_settings[key]]
-        if wants and model.get_ref("lower").get_dim("nF") != 3:
+        if wants and not reads_one_token(model):
             problem = f"{wants[0]} takes action probabilities, which are those of 3 state features"
             fix = f"Set extra_state_tokens = false, or leave {wants[0]} out."
             raise ValueError(Errors.L209.format(who=name, problem=problem, fix=fix))
@@ -259,6 +261,7 @@ class LongtailNER(EntityRecognizer):
         if problem := unknown_types(self.cfg, self.labels):
             raise bad_cfg(source, self, problem)
         mask_unlearnt(self.model)
+        use_faster_blas(self.model.get_ref("tok2vec"), *encoders_of(self))
         return self
 
     def set_annotations(self, docs: Doc | Iterable[Doc], states: list[StateClass]) -> None:

@@ -17,7 +17,7 @@ from ...output.amounts import number, percent
 from ...output.targets import check_file
 from ...output.writing import write_file
 from ...types import Overrides
-from ..trials.commented import commented
+from ..trials.commented import WIDTH, commented
 from ..trials.compose import known_choices
 from ..trials.plan import Plan, read_plan
 from ..trials.recipes import with_corpus_and_defaults
@@ -31,7 +31,6 @@ from .summary import Summary, summarize_trials
 # reports the largest gains on small training sets.
 SMALL_CORPUS = 500
 FOLDS = 5
-WIDTH = 100  # of a comment, in characters
 MARK = "Written by spacy-longtail"  # in the first line of a config, which may be replaced
 
 
@@ -211,7 +210,11 @@ def advise(
     (choice,) = (c.recommendation for c in summary.corpora if c.recommendation is not None)
     advice = Advice(summary, choice, choice.best if best_guess else choice.method)
     trial = next(t for t in trials.values() if t.method.name == advice.written)
-    lines = [part for text in _evidence(advice, candidates) for part in wrap(text, WIDTH)]
+    lines = [
+        part
+        for text in _evidence(advice, candidates)
+        for part in wrap(text, WIDTH, break_on_hyphens=False)
+    ]
     complete = with_corpus_and_defaults(trial.config(), corpus, advice.written)
     write_file(config, commented(complete, lines, {}))
     return advice
@@ -221,10 +224,13 @@ def _evidence(advice: Advice, candidates: list[CandidateGrid]) -> list[str]:
     """Return the comment of the recommended config: the choice, its evidence and all scores."""
     summary, choice = advice.summary, advice.recommendation
     about = summary.corpora[0]
+    guess = ""
+    if advice.written != choice.method:
+        guess = f"--best-guess wrote this config of {advice.written}, without sufficient evidence."
     return [
         f"{MARK} {__version__} for the corpus {about.corpus}: {advice.written}.",
         choice.text,
-        *filter(None, [advice.note]),
+        *filter(None, [advice.note, guess]),
         *choice.evidence,
         f"{len(about.rows)} of {len(candidates)} candidates were tried, {summary.schedule}.",
         "Macro F1 on held-out folds, points of 100:",

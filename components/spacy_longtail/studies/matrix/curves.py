@@ -7,12 +7,14 @@ from typing import NamedTuple
 from ...evaluation.convergence import rising_of
 from ...evaluation.report.systems import AVERAGES, MeanAndStd, over_seeds
 from ...evaluation.significance import (
+    TOO_FEW,
     Decision,
     MentionCounts,
     compare,
     correct,
     how_tested,
     named_metrics,
+    outcome_in_words,
     stack,
 )
 from ...output.amounts import signed
@@ -67,15 +69,16 @@ def read_curves(
                 decisions[name, x] = decided
     # all methods and sizes of a chart are read together, so they are corrected together
     corrected = correct(decisions)
+    unit = next((read(own[0]).unit for own in trials.values()), "document")
     findings: list[str] = []
     for name in others:
         by_x = {x: own for (method, x), own in corrected.items() if method == name}
-        findings += _describe_line(name, baseline, by_x, x_name, average)
+        findings += _describe_line(name, baseline, by_x, x_name, average, unit)
         if rising := sorted({x for method, x in early if method in (name, baseline)}):
             shown = ", ".join(f"{x:g}" for x in rising)
             findings.append(f"{name} against {baseline} at {shown} {x_name}: not trained long enough.")
-    if corrected:
-        findings += how_tested({average: next(iter(corrected.values()))})
+    if tested := [own for own in corrected.values() if own.outcome != TOO_FEW]:
+        findings += how_tested({average: tested[0]}, unit)
     return Curves(x_name, average, sizes, lines, findings)
 
 
@@ -96,7 +99,7 @@ def _decide(
 
 
 def _describe_line(
-    name: str, baseline: str, by_x: dict[float, Decision], x_name: str, average: str
+    name: str, baseline: str, by_x: dict[float, Decision], x_name: str, average: str, unit: str
 ) -> list[str]:
     """Describe the lead of a method at each size, and where it is significant."""
     if not by_x:
@@ -104,8 +107,11 @@ def _describe_line(
     gains = ", ".join(f"{signed(100 * own.value)} at {x:g}" for x, own in by_x.items())
     shown = ", ".join(f"{x:g}" for x, own in by_x.items() if own.is_significant)
     significant = f"significant at {shown}" if shown else "nowhere significant"
-    n = next(iter(by_x.values())).n_comparisons
+    first = next(iter(by_x.values()))
+    n = first.n_comparisons
     corrected = f" (corrected for {n} comparisons)" if n > 1 else ""
+    if all(own.outcome == TOO_FEW for own in by_x.values()):
+        significant, corrected = outcome_in_words(first, unit), ""
     return [
         f"{name} against {baseline}, points of {average} F1 by {x_name}: "
         f"{gains}; {significant}{corrected}."

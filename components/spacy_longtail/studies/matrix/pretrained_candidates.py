@@ -84,7 +84,9 @@ def encoder_methods(corpus: Path, pretrained: Sequence[Path], n_sentences: int) 
     RAISES (ValueError): If an encoder cannot be used, or was pretrained on this corpus.
     """
     is_large = n_sentences >= LARGE_CORPUS
-    ordered = pretrained if is_large else [*pretrained[1:2], *pretrained[:1], *pretrained[2:]]
+    ordered = list(pretrained)
+    if not is_large and len(ordered) > 1 and not needs_torch(ordered[0]):
+        ordered[:2] = ordered[1::-1]  # the largest transformer, then the CNN
     recipes, methods = read_recipes(), list[EncoderMethod]()
     for path in ordered:
         name = str(path) if str(path) in TRANSFORMERS else "pretrained"

@@ -56,8 +56,8 @@ def write_folds(corpus: Path, output: Path, n_folds: int) -> list[Path]:
     """
     types = read_types(corpus)
     paths = {part: part_path(corpus, part) for part in ("train", "dev")}
-    vocab = blank(types.lang, types.tokens)
-    docs = [doc for path in paths.values() for doc in load_docs(path, vocab)]
+    nlp = blank(types.lang, types.tokens)
+    docs = [doc for path in paths.values() for doc in load_docs(path, nlp)]
     fold = document_folds(docs, n_folds, group_by=types.group_by)
     data = {**types._asdict(), **content_of_parts(corpus, paths)}
     place = output / FOLDS / json_checksum({**data, "folds": n_folds, "seed": 0})

@@ -62,10 +62,14 @@ def apply(config: Config, settings: Overrides) -> None:
         if name not in (OPTIONAL, LAST):
             block, key = block_of(config, name)
             if block is None or not ("." in name or isinstance(value, Mapping)):
-                raise ValueError(Errors.L471.format(name=name, block=name.rpartition(".")[0]))
+                problem = f"the config has no block [{name.rpartition('.')[0]}]"
+                if "." not in name:
+                    problem = "its name needs a section, as in training.dropout"
+                raise ValueError(Errors.L471.format(name=name, problem=problem))
             block[key] = copy.deepcopy(value)
     if not isinstance(optional, dict) or not isinstance(last, list):
-        raise ValueError(Errors.L471.format(name=f"{OPTIONAL} or {LAST}", block=OPTIONAL))
+        problem = f"{OPTIONAL!r} takes a mapping of settings and {LAST!r} a list of components"
+        raise ValueError(Errors.L471.format(name=f"{OPTIONAL} or {LAST}", problem=problem))
     for name, value in optional.items():
         block, key = block_of(config, name)
         if block is not None and key in block:

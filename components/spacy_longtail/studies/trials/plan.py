@@ -185,9 +185,13 @@ class Plan(NamedTuple):
     @property
     def schedule(self) -> str:
         """Return the length of each training, for people."""
+        others = {method.config["training"]["max_steps"] for method in self.methods} - {self.steps}
+        shown = ", ".join(f"{steps:,}" for steps in sorted(others))
+        own = f" ({shown} where the recipe of an encoder says so)" if others else ""
         if not self.patience:
-            return f"{number(self.steps, 'step')} each"
-        return f"each until it is no better on dev for {self.patience:,} steps, {self.steps:,} at most"
+            return f"{number(self.steps, 'step')} each{own}"
+        limit = f"{self.steps:,} at most{own}"
+        return f"each until it is no better on dev for {self.patience:,} steps, {limit}"
 
     def trials(self) -> Iterator[Trial]:
         """Yield all trials, seed by seed, so that all rows of a table fill at the same time."""

@@ -141,7 +141,8 @@ class Matrix:
             def start(work: Path) -> ProcessEnd:
                 return runner(trial, work, lambda: next(iter(stopped), None))
 
-            length = {"steps": self.plan.steps, "patience": self.plan.patience}
+            training = trial.method.config["training"]  # the recipe of an encoder may have its own
+            length = {"steps": training["max_steps"], "patience": training["patience"]}
             try:
                 if stopped:
                     return None

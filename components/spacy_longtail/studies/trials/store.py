@@ -22,6 +22,7 @@ from ...corpus.folder import PARTS, read_types
 from ...corpus.names import NAMES
 from ...corpus.parts import checksum, checksums, part_path
 from ...errors import Errors, Warnings
+from ...output.amounts import number
 from ...output.writing import coded_io, in_progress, write_file
 from ...training.provenance import (
     CURVE_FILE,
@@ -211,7 +212,9 @@ class TrialStore:
         """
         others = [r for key, r in self.records().items() if key not in keys and r.title in titles]
         if n := sum(record.code != code_version() for record in others):
-            warnings.warn(Warnings.W208.format(n=n, path=self.output / FOLDER), stacklevel=3)
+            warnings.warn(
+                Warnings.W208.format(n=number(n, "trial"), path=self.output / FOLDER), stacklevel=3
+            )
 
     def create(self) -> None:
         """Create the folder by which an output folder is recognised when a run is resumed."""

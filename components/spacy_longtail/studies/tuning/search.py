@@ -267,7 +267,8 @@ class Search:
         steps, frequency = training["max_steps"], training["eval_frequency"]
         if not (is_whole(steps) and is_whole(frequency) and 0 < MIN_EVALUATIONS * frequency <= steps):
             raise cannot_search(
-                f"pruning needs {MIN_EVALUATIONS} evaluations, found {steps} steps.",
+                f"pruning needs {MIN_EVALUATIONS} evaluations, found {steps} steps with one every "
+                f"{frequency}.",
                 "Give more --steps, or --set training.eval_frequency=N.",
             )
         if (output / DATABASE).is_file():
@@ -347,7 +348,7 @@ class Search:
                 self.store.warn_outdated([key], [trial.title])
             is_known = key in stored and stored[key].method == trial.method.name
             if n >= n_trials and not is_known:
-                return tried
+                break
             if key not in records:
                 records[key] = self._train(key, trial, proposal, runner)
             tried.append(proposal.finish(records[key]))
