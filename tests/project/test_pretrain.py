@@ -101,7 +101,7 @@ def test_torch_and_thinc_read_words_alike(encoder):
     expected = nlp.get_pipe("tok2vec").predict(docs)
     assert states.numpy() == pytest.approx(np.concatenate(expected), abs=1e-5)
     nlp.get_pipe("tok2vec").set_annotations(docs, expected)
-    theirs = ner.head.logits(ner.model.predict(docs)).dataXd
+    theirs = ner.tokens.head.logits(ner.model.predict(docs)).dataXd
     assert logits == pytest.approx(np.asarray(theirs), abs=1e-4)  # of sums of 256 products
 
 
