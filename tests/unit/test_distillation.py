@@ -68,6 +68,18 @@ def test_an_annotated_token_learns_from_gold_and_from_the_teacher():
     assert gradient[0] == pytest.approx(expected)
 
 
+def test_a_tag_that_the_student_may_not_have_is_not_learnt():
+    """The teacher gives it one half, and its other tags the odds of the example worked by hand."""
+    logits, gold = hand_worked(0.0)
+    soft = SoftTargets(np.log([[0.4, 0.1, 0.5]]), np.ones(1))
+
+    found = train(Distillation(temperature=2.0), logits, gold._replace(soft=soft))
+
+    expected = train(Distillation(temperature=2.0), logits, gold)
+    assert found[0] == pytest.approx(expected[0])
+    assert found[1] == pytest.approx(expected[1])
+
+
 def test_a_token_that_the_teacher_has_not_read_learns_nothing_from_it():
     logits, gold = hand_worked(0.0)
 

@@ -99,6 +99,13 @@ def test_whole_numbers_are_met_exactly(bits, root, side):
         assert found == 1 + math.ceil(Fraction(bits * root, side))
 
 
+def test_by_default_sentences_with_and_without_entities_become_equally_many():
+    counts = CorpusCounts(n_tokens=20, n_units=4, n_entity_units=1)
+    counts.tokens["a"] = 1
+
+    assert RandomOversampling().fit(counts)(sentence(5, a=1)) == 3
+
+
 @given(n_entity=st.integers(1, 500), n_bare=st.integers(0, 500), ratio=st.floats(0.1, 5))
 def test_random_policies_reach_their_ratio(n_entity, n_bare, ratio):
     counts = CorpusCounts(n_tokens=9999, n_units=n_entity + n_bare, n_entity_units=n_entity)

@@ -325,6 +325,16 @@ def test_the_interval_of_the_opposite_difference_is_its_mirror():
     assert one.high - one.value != pytest.approx(one.value - one.low, rel=0.1)
 
 
+def test_the_seed_of_the_draws_is_0_unless_another_one_is_given():
+    base, ours = simulated([0.5]), simulated([0.55])
+    found, zero, one = (
+        compare(base, ours, METRICS, n_draws=99, **given)["macro F1"].p
+        for given in ({}, {"seed": 0}, {"seed": 1})
+    )
+
+    assert found == zero != one
+
+
 def test_the_one_sided_p_of_the_opposite_question_is_the_rest():
     base, ours = simulated([0.5], n=40), simulated([0.6], n=40)
     better = compare(base, ours, METRICS, n_draws=999)["macro F1"]
