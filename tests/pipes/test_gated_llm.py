@@ -210,6 +210,7 @@ def test_a_long_sentence_is_cut_to_the_window(server):
         ({"endpoint": "http://host/v1%253Btoken%253Dpass"}, "L292.*parameters"),
         ({"endpoint": "http://me%3Apass%40host/v1"}, "L292.*endpoint"),
         ({"config": {"extra_body": {"api_key": "pass"}}}, "L292.*config.extra_body.api_key"),
+        ({"config": {"tools": [{"api_key": "pass"}]}}, "L292.*config.tools.api_key"),
         ({"key_variable": "NOT_SET_ANYWHERE"}, "L292.*'NOT_SET_ANYWHERE'"),
         ({"max_tries": 0}, "L001.*max_tries"),
     ],

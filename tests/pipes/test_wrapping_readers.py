@@ -76,6 +76,8 @@ def test_types_left_out():
     dropped = list(RelabelledCorpus(Fixed(data), drop=["PER", "GEO"])(NLP))
     assert [eg.to_dict() for eg in dropped] == [eg.to_dict() for eg in found]
     assert found[3] is data[3]  # nothing to leave out
+    same = list(RelabelledCorpus(Fixed(data), keep=[], drop=["PER", "GEO"])(NLP))
+    assert [eg.reference.to_json() for eg in same] == [eg.reference.to_json() for eg in dropped]
     reader = RelabelledCorpus(Fixed(examples(NLP)), keep=["NAT", "EVE"])
     with pytest.warns(UserWarning, match=r"LW012.*EVE.*ART, GEO, NAT, PER.*pretrained encoder"):
         list(reader(NLP))

@@ -110,27 +110,42 @@ def done(place):
     return output, run(place, output, "--threshold", "0.6")
 
 
-def test_what_is_written(place, done):
+@pytest.fixture(scope="module")
+def record(done):
+    """The content of distil.json."""
+    return Distilled.model_validate_json((done[0] / "distil.json").read_bytes())
+
+
+def test_the_record_has_the_policy_the_counts_and_the_pipelines(record, done):
     output, result = done
-    found = Distilled.model_validate_json((output / "distil.json").read_bytes())
+    found = record
     assert found.settings["policy"] == {"threshold": 0.6, "cap": 2000, "empty": 0.2, "seed": 0}
     assert [s.name for s in found.systems] == ["teacher", "student", "student without pool"]
     counts = found.pseudo_labels
     assert (counts.texts, counts.known, counts.sentences, counts.gold_copies) == (52, 1, 52, 2)
     assert counts.mentions["GEO"] > 0
-    assert all(s.megabytes > 0.01 and s.words_per_second > 0 for s in found.systems)
-    teacher, student, _ = found.systems
+    assert found.systems[1].model == str(output / "student/model-best")
+    assert "student without pool" in result.output and "of which 1 " in result.output
+
+
+def test_the_speed_of_each_pipeline_is_recorded_beside_the_teachers(record):
+    assert all(s.megabytes > 0.01 and s.words_per_second > 0 for s in record.systems)
+    teacher, student, _ = record.systems
     ratio = student.words_per_second / teacher.words_per_second
     assert teacher.speed_ratio == 1.0 and student.speed_ratio == pytest.approx(ratio, 0.01, 1e-3)
-    assert student.model == str(output / "student/model-best")
-    assert "student without pool" in result.output and "of which 1 " in result.output
-    # the corpus is gold and what the teacher is sure of
+
+
+def test_the_corpus_begins_with_copies_of_gold(place, done):
     gold, dev = (docs_in(place / "gold" / f"{part}.spacy") for part in ("train", "dev"))
-    train = docs_in(output / "corpus/train.spacy")
-    n = 2 * len(gold)
-    assert [doc.to_json() for doc in train[:n]] == [doc.to_json() for doc in gold * 2]
-    assert [doc.to_json() for doc in docs_in(output / "corpus/dev.spacy")] == [d.to_json() for d in dev]
-    own = train[n:]
+    train = docs_in(done[0] / "corpus/train.spacy")
+    assert [doc.to_json() for doc in train[: 2 * len(gold)]] == [doc.to_json() for doc in gold * 2]
+    own_dev = docs_in(done[0] / "corpus/dev.spacy")
+    assert [doc.to_json() for doc in own_dev] == [doc.to_json() for doc in dev]
+
+
+def test_the_corpus_goes_on_with_what_the_teacher_is_sure_of(place, done, record):
+    n_gold = 2 * len(docs_in(place / "gold/train.spacy"))
+    own, counts = docs_in(done[0] / "corpus/train.spacy")[n_gold:], record.pseudo_labels
     assert len(own) == counts.kept == len({doc.text for doc in own})
     assert sum(len(doc) for doc in own) == counts.tokens
     assert sum(int((doc.to_array("ENT_IOB") == 0).sum()) for doc in own) == counts.missing

@@ -95,7 +95,7 @@ def test_trials_of_other_versions_are_counted_in_a_warning_and_kept(
     matrix(plan, corpus, tmp_path / "out").run(TrialOptions(), runner=fake)
     monkeypatch.setattr(store, "code_version", lambda: "another")
 
-    with pytest.warns(UserWarning, match=r"LW208\] 4 trials in .*trials were run by other versions"):
+    with pytest.warns(UserWarning, match=r"LW208\] .*trials has 4 trials of other versions"):
         found = matrix(plan, corpus, tmp_path / "out")
     found.run(TrialOptions(), runner=fake)
 

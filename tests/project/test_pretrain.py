@@ -242,7 +242,7 @@ def half(path):
 def test_what_is_finished_or_of_others_is_left_alone(trained, donors, encoder, tmp_path):
     output, given = trained.model.parent, {"steps": 60, "evaluations": 2}
     before = sorted(path.stat().st_mtime_ns for path in output.rglob("*"))
-    for folders, exclude in ((donors[:1], []), (donors, donors[1:])):
+    for folders, exclude in ((donors[:1], []), (donors, donors[1:]), (donors[:1], donors[1:])):
         with pytest.raises(ValueError, match=r"L496.*other options or donors"):
             run(folders, output, encoder, exclude=exclude, **given)
     moved = [Path(shutil.copytree(d, tmp_path / d.name)) for d in donors]

@@ -41,6 +41,15 @@ def search_of(corpus, output, *given, seed=0, config=MOM, settings=TINY):
     return Search(config, settings, list(given or [SEARCH]), corpus, output, seed)
 
 
+def test_a_range_of_whole_numbers_is_searched_for_a_setting_that_takes_no_other(corpus, tmp_path):
+    search = search_of(corpus, tmp_path / "out", "training.accumulate_gradient=1:4")
+
+    search.check()  # builds a pipeline with either end
+
+    (parameter,) = search.parameters
+    assert (parameter.low, parameter.high) == (1, 4) and isinstance(parameter.high, int)
+
+
 def finished(score, steps=(0, 2, 4, 6)):
     """A runner that trains nothing: its score is a function of the values."""
 

@@ -119,6 +119,16 @@ def test_methods_are_compared_on_the_folds_that_both_finished(tmp_path):
     assert found.method == "ner"
 
 
+def test_a_baseline_without_a_seed_that_finished_all_its_folds_is_compared_on_the_shared_ones(tmp_path):
+    scored = held_out(tmp_path, {"ner": 0.4, "crf": 0.8}, folds=2)
+    ner = {(0, 0): scored["ner"][0, 0], (1, 1): scored["ner"][1, 0]}
+    crf = {(0, 0): scored["crf"][0, 0], (1, 0): scored["crf"][1, 0]}
+
+    found = recommend_by_folds({"ner": ner, "crf": crf}, LABELS, "ner", 2)
+
+    assert found.best == "crf"
+
+
 @pytest.mark.parametrize(("n", "method"), [(5, "ner"), (10, "crf")])
 def test_with_few_documents_the_baseline_stays(tmp_path, n, method):
     """Even where they all agree."""
@@ -206,13 +216,15 @@ def test_the_better_half_stays_in_the_race_even_if_it_is_behind(tmp_path):
     assert promising(runs) == ["crf", "softmax"]
 
 
-def test_each_round_keeps_the_better_half_and_the_baseline(corpus, tmp_path, monkeypatch, capsys):
+def raced(corpus, tmp_path, monkeypatch):
+    """The advice where the CRF is far ahead, as of `advised`, and the runner of the trials."""
     runner = Scored({"ner": 0.05, "crf": 0.95, "softmax": 0.3})
-    found, path, candidates, _ = advised(corpus, tmp_path, monkeypatch, runner, minutes=10)
-    lines = [line for line in capsys.readouterr().err.splitlines() if "macro F1" in line]
-    assert lines and all("on the held-out fold" in line and "on test" not in line for line in lines)
-    n = by_method(runner)
-    assert n == {
+    return advised(corpus, tmp_path, monkeypatch, runner, minutes=10), runner
+
+
+def test_each_round_keeps_the_better_half_and_the_baseline(corpus, tmp_path, monkeypatch):
+    (found, *_), runner = raced(corpus, tmp_path, monkeypatch)
+    assert by_method(runner) == {
         "ner": 5,
         "crf": 5,
         "crf-sCR": 3,
@@ -222,13 +234,27 @@ def test_each_round_keeps_the_better_half_and_the_baseline(corpus, tmp_path, mon
         "softmax-focal": 1,
     }
     assert found.recommendation.method == "crf"
+
+
+def test_the_progress_of_advice_names_the_held_out_fold(corpus, tmp_path, monkeypatch, capsys):
+    raced(corpus, tmp_path, monkeypatch)
+    lines = [line for line in capsys.readouterr().err.splitlines() if "macro F1" in line]
+    assert lines and all("on the held-out fold" in line and "on test" not in line for line in lines)
+
+
+def test_the_recommended_config_trains_on_the_whole_corpus(corpus, tmp_path, monkeypatch):
+    (_, path, candidates, _), runner = raced(corpus, tmp_path, monkeypatch)
     text = path.read_text(encoding="utf8")
     assert text.startswith("# Written by spacy-longtail") and "Use crf" in text
-    assert f"{len(n)} of {len(candidates)} candidates were tried" in text
+    assert f"{len(by_method(runner))} of {len(candidates)} candidates were tried" in text
     config = spacy.util.load_config(path)
     assert config["components"]["ner"]["head"] == "crf"
     assert config["paths"]["train"] == str(corpus / "train.spacy")  # not a fold's
     assert config["training"]["max_steps"] == 4
+
+
+def test_advice_that_is_asked_for_again_trains_nothing(corpus, tmp_path, monkeypatch):
+    (found, *_), runner = raced(corpus, tmp_path, monkeypatch)
     assert len(TrialStore(tmp_path / "out").records()) == len(runner.begun)
     again = Scored({})
     resumed, *_ = advised(corpus, tmp_path, monkeypatch, again, minutes=10)

@@ -256,6 +256,23 @@ def test_an_encoder_has_batches_of_its_own(plan):
         plan(f"{GRID}methods: {{big: {{config: bert_crf, training.max_steps: 9000}}}}")
 
 
+@pytest.mark.parametrize("patience", [None, "${longtail.frequent}"])
+def test_a_config_without_a_patience_in_numbers_trains_all_steps_or_is_refused(patience, plan, tmp_path):
+    config = load_config(config_file("baseline"), interpolate=False)
+    del config["training"]["patience"]
+    config["training"]["eval_frequency"] = 100
+    if patience:
+        config["training"]["patience"] = patience
+    config.to_disk(tmp_path / "own.cfg")
+    text = "methods: {own: {config: own.cfg}}"
+
+    if patience:
+        with pytest.raises(ValueError, match=r"L470.*training.patience is \$"):
+            plan(text)
+    else:
+        assert plan(text).methods[0].config["training"]["patience"] == 0
+
+
 # --- configs
 
 

@@ -303,6 +303,16 @@ def test_ours_is_chosen_on_dev_never_on_test(tmp_path):
     assert choose(systems, None, "test_winner") == (other, first, False)
     assert choose(systems[1:]) == (other, last, False)  # the only one beside the baseline
     assert choose([first]) == (None, first, False)
+
+
+def test_a_choice_that_cannot_be_made_is_refused(tmp_path):
+    runs = [
+        evaluation("test_winner", dev=0.5),
+        evaluation("baseline"),
+        evaluation("dev_winner", dev=0.6),
+    ]
+    stats, paths = write(tmp_path, statistics(), *runs)
+    first, _, last = systems = group(read_runs(paths, read_statistics(stats)))
     light = [{**run, "performance": {}} for run in runs]
     stats, paths = write(tmp_path, statistics(), *light)
     without = group(read_runs(paths, read_statistics(stats)))

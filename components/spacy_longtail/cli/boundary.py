@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from importlib.metadata import version
-from typing import Any, Literal, NoReturn, cast
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast
 
 import click
 import typer
@@ -21,8 +21,12 @@ from wasabi import Printer
 from ..about import __version__
 from ..errors import Errors
 from ..faults import is_coded, is_out_of_memory, message_of, raised_in
+from ..output.amounts import number
 from ..output.console import any_console
 from ..training.startup import end_processes
+
+if TYPE_CHECKING:
+    from ..studies.trials.store import TrialRecord
 
 FAILED = 1  # the command found a fault in its input
 REFUSED = 2  # the command cannot work with its input
@@ -195,3 +199,15 @@ def _show_warning(as_usual: Callable[..., None], message: Warning | str, *place:
         sys.stderr.write(f"{marked('warn', str(message))}\n")
     else:
         as_usual(message, *place)
+
+
+def tell_failures(failed: "Sequence[TrialRecord]") -> None:
+    """Say on stderr which trials failed, why, and how to repeat them.
+
+    failed (Sequence[TrialRecord]): Records of failed trials.
+    """
+    for record in failed:
+        sys.stderr.write(f"{marked('fail', f'{record.title}: {record.status}')}\n{record.error}\n")
+    if failed:
+        n = number(len(failed), "trial")
+        sys.stderr.write(f"{n} failed. To repeat them, add --retry-failed to the command.\n")

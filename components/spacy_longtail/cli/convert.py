@@ -31,7 +31,10 @@ def convert(
         Path, Argument(help="Annotated corpus: a folder with train, dev and test, or one file.")
     ],
     target: Annotated[Path, Argument(help="Folder for train.spacy, dev.spacy and test.spacy.")],
-    lang: Annotated[str | None, Option(help="spaCy language code of the tokenizer.")] = None,
+    lang: Annotated[
+        str | None,
+        Option(help="spaCy language code of the tokenizer.", show_default="that of corpus.json, or en"),
+    ] = None,
     format: Annotated[
         str | None, Option(help=f"Format of the files: {', '.join(FORMATS)}.", show_default="detected")
     ] = None,

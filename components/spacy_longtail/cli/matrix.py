@@ -18,7 +18,7 @@ from ..studies.matrix.writing import summary_tables, write_matrix_report
 from ..studies.trials.plan import presets, read_plan
 from ..studies.trials.run import Matrix, TrialOptions
 from .app import METHOD_PANEL, Code, GpuId, Json, app, print_json
-from .boundary import FAILED, marked
+from .boundary import FAILED, tell_failures
 from .options import DryRun, Minutes, Output, Retry, Set, Steps, Workers, read_numbers, read_settings
 
 
@@ -96,11 +96,6 @@ def matrix(
         sys.stdout.write(summary_tables(summary))
         if page is not None:
             sys.stdout.write(f"Report: {page.resolve()}\n")
-    for record in summary.failed:
-        sys.stderr.write(f"{marked('fail', f'{record.title}: {record.status}')}\n{record.error}\n")
+    tell_failures(summary.failed)
     if summary.failed:
-        sys.stderr.write(
-            f"{number(len(summary.failed), 'trial')} failed. "
-            "To repeat them, add --retry-failed to the command.\n"
-        )
         raise typer.Exit(FAILED)

@@ -102,7 +102,7 @@ def mine_command(
         labels=labels,
         types=read_names("--types", types),
         corpus=corpus,
-        quotas=read_pairs("--quota", read_names("--quota", quota), int, "TYPE=NUMBER"),
+        quotas=read_pairs("--quota", quota.split(",") if quota else None, int, "TYPE=NUMBER"),
         random=random,
         diversity=diversity,
         seed=seed,
@@ -132,8 +132,9 @@ def mine_command(
         msg.warn(f"Skipped: {skipped}")
     if n_chosen < labels:
         msg.warn(
-            f"Proposed {labels - n_chosen} fewer than --labels: the quotas are full, or the other "
-            "sentences of the pool are too similar to these."
+            f"Proposed {labels - n_chosen} fewer than --labels: the quotas are full, or the pool has no "
+            "other sentences that may mention these types, differ enough from the proposed ones and "
+            "come from other documents."
         )
     return msg.good(f"Wrote {output}: {number(n_chosen, 'sentence')} to label")
 

@@ -14,6 +14,7 @@ from ..studies.matrix.writing import summary_tables, write_matrix_report
 from ..studies.trials.run import TrialOptions
 from ..training.provenance import shell_path
 from .app import METHOD_PANEL, Code, Corpus, GpuId, Json, app, print_json, say
+from .boundary import tell_failures
 from .options import DryRun, Output, Retry, Set, Workers, read_settings
 
 MAX_DEFAULT_WORKERS = 4  # because each has a pipeline in memory
@@ -71,23 +72,20 @@ def recommend(
 
     The methods are compared by cross-validation on train and dev, within a time limit. After each
     fold the better half continues, and with it the methods that are not significantly worse than
-    the best one. The command reports whether the best method is significantly better than stock
-    spaCy. By default it runs one trial per core, at most four, or a single one with a transformer
-    or a GPU.
+    the best one. Another method than stock spaCy is recommended only if the evidence suffices
+    (docs/matrix.md). By default it runs one trial per core, at most four, or a single one with a
+    transformer or a GPU.
     """
     target = config or output / "recommended.cfg"
     encoders = [pretrained] if pretrained else find_pretrained(corpus, say)
     candidates, plan = planned(corpus, steps, read_settings(settings), encoders, transformer)
     reasons = list(zip(plan.methods, candidates, strict=True))
+    listed = [
+        {"method": method.name, "choices": dict(candidate.choices), "why": candidate.why}
+        for method, candidate in reasons
+    ]
     if dry_run and as_json:
-        return print_json(
-            {
-                "candidates": [
-                    {"method": method.name, "choices": dict(candidate.choices), "why": candidate.why}
-                    for method, candidate in reasons
-                ]
-            }
-        )
+        return print_json({"candidates": listed})
     if dry_run:
         for method, candidate in reasons:
             echo(f"{method.name}: {candidate.why}")
@@ -123,7 +121,8 @@ def recommend(
                     }
                     for row in summary.corpora[0].rows
                 ],
-                "candidates": [{"grid": own.choices, "why": own.why} for own in candidates],
+                "candidates": listed,
+                "failed": [record.title for record in summary.failed],
                 "config": str(target),
                 "written": advice.written,
                 "note": advice.note,
@@ -131,9 +130,10 @@ def recommend(
             }
         )
     msg.divider("Candidates")
-    for candidate in candidates:
-        msg.text(f"{' '.join(candidate.choices.values())}: {candidate.why}")
+    for method, candidate in reasons:
+        msg.text(f"{method.name}: {candidate.why}")
     echo(summary_tables(summary))
+    tell_failures(summary.failed)
     msg.good(f"{target} trains {advice.written}")
     echo(
         f"Train it with: python -m spacy_longtail train {shell_path(target)} {shell_path(corpus)} "

@@ -127,7 +127,7 @@ def _print_types(chosen: ChosenTypes) -> None:
         )
         for label, row in chosen.types.items()
     ]
-    print_table(("type", "mentions", "threshold", "P", "R", "F", "P after", "R", "F"), rows)
+    print_table(("type", "mentions", "threshold", "P", "R", "F", "P after", "R after", "F after"), rows)
 
 
 def _print_gate(chosen: ChosenGate) -> None:

@@ -54,9 +54,10 @@ def tune(
     tried = study.run(trials, TrialOptions(gpu_id=gpu_id, minutes=minutes))
     best = best_of(tried)
     if best is None:
+        reason = (tried[-1].error or tried[-1].status).strip().rstrip(".")
         raise ValueError(
             Errors.L487.format(
-                problem=f"no trial has finished. The last one: {tried[-1].error or tried[-1].status}",
+                problem=f"no trial has finished. The last one: {reason}.",
                 fix="Remove that cause, and run the same command with more --trials.",
             )
         )

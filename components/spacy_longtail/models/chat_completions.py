@@ -91,3 +91,6 @@ def _secrets_in(config: object, name: str = "config") -> Iterator[str]:
             if SECRET.search(key):
                 yield f"'{name}.{key}' would save a key with the config"
             yield from _secrets_in(value, f"{name}.{key}")
+    elif isinstance(config, list):
+        for value in config:
+            yield from _secrets_in(value, name)

@@ -171,7 +171,7 @@ def reduce_columns(model: CNNBiEncoder, counts: np.ndarray, n_columns: int) -> N
 
 
 class Vocabulary:
-    """Distinct words of a batch of sentences.
+    """Distinct words of the donors, with their numbers.
 
     orths (np.ndarray): Hashes of the words, with repetitions, shape (n_words,).
     vocab (Vocab): Vocabulary that has the words.

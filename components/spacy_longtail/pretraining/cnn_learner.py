@@ -35,7 +35,7 @@ BETAS = (0.9, 0.98)  # of AdamW
 NEAR = 0.65  # as for a transformer, but means of subwords are more similar than its vectors
 TEACHER_WEIGHT = 0.6  # weight of a teacher's predictions in the loss
 N_RANDOM_TEXTS = 64  # number of random label texts in a batch
-N_COLUMNS = 96  # of the table of subwords that is written
+N_COLUMNS_WRITTEN = 96  # of the table of subwords
 
 
 class CNNLearner(BiEncoderLearner):
@@ -126,6 +126,6 @@ class CNNLearner(BiEncoderLearner):
         name (str): Final folder of the pipeline, which its config names.
         folder (Path): Folder to write.
         """
-        reduce_columns(self.model, self.vocabulary.frequencies(self.table), N_COLUMNS)
+        reduce_columns(self.model, self.vocabulary.frequencies(self.table), N_COLUMNS_WRITTEN)
         build_cnn(self.model, self.table, name, nlp)
         nlp.to_disk(folder)

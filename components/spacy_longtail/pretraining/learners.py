@@ -52,7 +52,7 @@ TEACHER_WEIGHT = 0.5  # weight of a teacher's predictions in the loss
 class PretrainRates(NamedTuple):
     """Rates of the training of a bi-encoder."""
 
-    encoder_rate: float = 2e-4  # learning rate of the encoder, at the end of the warm-up
+    encoder_rate: float = 2e-4  # learning rate of the encoder, before it falls linearly
     head_rate: float = 1e-3
     warmup: float = 0.05  # fraction of the steps
     weight_decay: float = 0.01
@@ -344,11 +344,14 @@ def _rates(options: PretrainOptions, default: PretrainRates) -> PretrainRates:
     changed = {}
     for name, value in options.settings.items():
         if name not in [f"training.{known}" for known in default._fields]:
-            raise unused(
-                f"--set {name}",
-                value,
-                who="`pretrain`",
-                where=f"another command. `pretrain` has training.{', training.'.join(default._fields)}",
+            known = f"training.{', training.'.join(default._fields)}"
+            raise ValueError(
+                Errors.L001.format(
+                    name="--set",
+                    rule=f"one of {known}",
+                    value=f"{name}={value}",
+                    fix="Correct the name.",
+                )
             )
         changed[name.removeprefix("training.")] = finite(
             name, value, "a number from 0 to 1", "See docs/encoders.md.", 0, 1

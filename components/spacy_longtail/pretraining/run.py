@@ -70,7 +70,7 @@ def pretrain(
     is_cnn = _is_cnn(options)
     _check_kind(options, is_cnn)
     options = options._replace(steps=options.steps or (CNN_STEPS if is_cnn else TRANSFORMER_STEPS))
-    state = _state(output, _key([*folders, *exclude], options))
+    state = _state(output, _key(folders, exclude, options))
     fix_random_seed(options.seed)
     learner = _learner(folders, options, exclude, is_cnn, say)
     donors = []
@@ -121,7 +121,7 @@ def _check_kind(options: PretrainOptions, is_cnn: bool) -> None:
     """Refuse options that are for another kind of encoder, and a new CNN without a teacher."""
     is_new = options.encoder == CNN
     if options.teacher is None and options.teacher_cache is not None:
-        raise unused("--teacher-cache", options.teacher_cache, "`pretrain`", "runs with --teacher")
+        raise unused("--teacher-cache", str(options.teacher_cache), "`pretrain`", "runs with --teacher")
     if options.new_subwords and (is_new or not is_cnn):
         raise unused("--new-subwords", options.new_subwords, "`pretrain`", "a CNN to start from")
     if options.layers is not None and is_cnn:
@@ -135,7 +135,7 @@ def _check_kind(options: PretrainOptions, is_cnn: bool) -> None:
         )
 
 
-def _key(folders: list[Path], options: PretrainOptions) -> str:
+def _key(folders: list[Path], exclude: list[Path], options: PretrainOptions) -> str:
     """Return a checksum of the options and the data, independent of where the files are."""
     given = {
         **options._asdict(),
@@ -144,7 +144,8 @@ def _key(folders: list[Path], options: PretrainOptions) -> str:
         "encoder": options.encoder and (file_content(options.encoder) or options.encoder),
         "teacher": options.teacher and (file_content(options.teacher) or options.teacher),
     }
-    return json_checksum({"options": given, "data": [file_content(str(folder)) for folder in folders]})
+    data, excluded = ([file_content(str(folder)) for folder in own] for own in (folders, exclude))
+    return json_checksum({"options": given, "data": data, "excluded": excluded})
 
 
 def _state(output: Path, key: str) -> Block:
@@ -215,7 +216,7 @@ def _train(learner: "BiEncoderLearner", path: Path, state: Block, options: Pretr
     """
     start, saved = time.monotonic() - state["seconds"], time.monotonic()
     steps = options.steps or 0
-    every = max(steps // options.evaluations, 1)
+    every = -(-steps // options.evaluations)
     with tqdm(total=steps, initial=state["step"], unit="step", file=sys.stderr) as bar:
         for step in range(state["step"], steps):
             loss, is_last = learner.step(step), step + 1 == steps

@@ -38,7 +38,7 @@ class RelabelledCorpus(WrappingReader):
             rule, value = "a list of types, and either 'keep' or 'drop'", {"keep": keep, "drop": drop}
             fix = "Name the types to keep, or those to leave out."
             raise ValueError(Errors.L001.format(name="keep", rule=rule, value=value, fix=fix))
-        self.keep = None if keep is None else frozenset(keep)
+        self.keep = frozenset(keep) if keep else None
         self.drop = frozenset(drop or ())
         self._is_checked = False
 

@@ -232,7 +232,7 @@ def _evidence(advice: Advice, candidates: list[CandidateGrid]) -> list[str]:
         choice.text,
         *filter(None, [advice.note, guess]),
         *choice.evidence,
-        f"{len(about.rows)} of {len(candidates)} candidates were tried, {summary.schedule}.",
+        f"{len(about.rows)} of {len(candidates)} candidates finished a trial, {summary.schedule}.",
         "Macro F1 on held-out folds, points of 100:",
         *(
             f"- {row.method}: {percent(row.scores['macro, held out'][0] or 0.0)} on "

@@ -49,9 +49,8 @@ def find_pretrained(corpus: Path, say: Callable[[str], None] = msg.info) -> list
     """
     lang = read_types(corpus).lang
     shipped, transformers = shipped_encoder(lang), installed_transformers(lang)
-    if not shipped.startswith(f"{lang}_"):
-        say(f"{shipped} is tried, although it was pretrained on another language than {lang!r}")
-    elif not (transformers and find_spec("torch") and find_spec("transformers")):
+    is_foreign = not shipped.startswith(f"{lang}_")
+    if not is_foreign and not (transformers and find_spec("torch") and find_spec("transformers")):
         say(
             "No transformer is tried. To try one, install the extra 'transformers' and one of the "
             "encoders of docs/zero_shot.md"
@@ -65,6 +64,8 @@ def find_pretrained(corpus: Path, say: Callable[[str], None] = msg.info) -> list
             say(f"{name} is not tried: it was pretrained on {100 * share:.0f} % of these sentences")
         else:
             encoders.append(Path(name))
+            if is_foreign:
+                say(f"{name} is tried, although it was pretrained on another language than {lang!r}")
     return encoders
 
 

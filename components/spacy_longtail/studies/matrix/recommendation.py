@@ -61,7 +61,7 @@ class Recommendation(NamedTuple):
 
     method: str
     best: str  # method with the best mean score, which may be by chance
-    verdict: Decision | None  # on the best against the baseline, null if it is the baseline
+    verdict: Decision | None  # on the best against the baseline; null if it is that, or not yet decided
     text: str
     evidence: list[str]
     is_early: bool = False  # whether the baseline or the best would improve with more steps
@@ -148,7 +148,9 @@ def recommend_by_folds(
     n_tried = len(runs) - 1  # methods that were dropped after a fold count as well
     p = min(n_tried * decision.one_sided, 1.0)
     evidence = describe(best, {f"{MACRO} on held-out documents": decision}, unit)
-    evidence.append(f"{n_done} of {number(n_folds, 'fold')} trained; each document is judged once.")
+    evidence.append(
+        f"{n_done} of {number(n_folds, 'fold')} trained; each document is judged once per seed."
+    )
     gain = f"{signed(100 * decision.value)} points of macro F1 beside {baseline} on held-out documents"
     corrected = f", corrected for {number(n_tried, 'candidate')}" if n_tried > 1 else ""
     shown = f"p {p_value(p, sign='= ')} (one-sided{corrected})"
@@ -192,7 +194,10 @@ def _pairs(
 
 def _best(pairs: Mapping[str, tuple[Runs, Runs]], baseline: str) -> str:
     """Return the method that is furthest ahead of the baseline."""
-    gains = {name: second.macro_f1() - first.macro_f1() for name, (first, second) in pairs.items()}
+    gains = {baseline: 0.0}
+    for name, (first, second) in pairs.items():
+        if name != baseline:
+            gains[name] = second.macro_f1() - first.macro_f1()
     return max(gains, key=lambda name: (gains[name], name == baseline))
 
 

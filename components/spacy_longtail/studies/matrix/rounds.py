@@ -174,7 +174,7 @@ class Rounds:
             record = records[self.keys[self.baseline, fold]]
             raise ValueError(
                 Errors.L487.format(
-                    problem=f"{record.method} could not be trained: {record.error or record.status}",
+                    problem=f"{record.method} could not be trained: {record.reason}.",
                     fix="Add --retry-failed.",
                 )
             )

@@ -297,7 +297,9 @@ def _read_methods(
     for name, own in fields.methods.items():
         own_base = _read_config(path, f"{own['config']}") if "config" in own else base
         own_settings = {k: v for k, v in own.items() if k != "config"}
-        methods.append(TrialMethod(name, {}, compose(own_base, {}, {**settings, **own_settings})))
+        config = compose(own_base, {}, {**settings, **own_settings})
+        config["training"].setdefault("patience", 0)  # spaCy's default would end it early
+        methods.append(TrialMethod(name, {}, config))
     for name, n in Counter(method.name for method in methods).items():
         if n > 1 or not is_file_name(name):
             raise unusable(path, f"{name!r} names two methods, or cannot be a file's name.")
@@ -360,7 +362,8 @@ def _check_equal_length(
         training = method.config["training"]
         wanted = {"max_steps": steps, "eval_frequency": frequency}
         ends = {"patience": patience, "max_epochs": 0}
-        wanted |= {n: end for n, end in ends.items() if is_whole(training.get(n)) and training[n] > 0}
+        unlimited = {n for n in ends if is_whole(end := training.get(n, 0)) and end <= 0}
+        wanted |= {n: end for n, end in ends.items() if n not in unlimited}
         for name, value in wanted.items():
             if (is_now := training.get(name)) != value:
                 raise unusable(

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from thinc.api import Config
 
+from ...output.amounts import number
 from ...output.writing import coded_io
 from ...training.startup import imported_code
 from ...types import Block
@@ -74,7 +75,8 @@ def run_process(command: list[str], log: Path, seconds: float | None, stop: Stop
         try:
             while not status and process.poll() is None:
                 if seconds is not None and time.perf_counter() - start > seconds:
-                    status, why = "timeout", f"It ran past the limit of {seconds / 60:g} minutes."
+                    limit = number(seconds / 60, "minute")
+                    status, why = "timeout", f"It ran past the limit of {limit}."
                 elif (told := stop()) is not None:
                     status, why = "stopped", told
                 else:

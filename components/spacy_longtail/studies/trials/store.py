@@ -81,6 +81,11 @@ class TrialRecord(BaseModel):
         return title_of(self.corpus, self.method, self.draw, self.seed)
 
     @property
+    def reason(self) -> str:
+        """Return why the trial failed, without a full stop."""
+        return (self.error or self.status).strip().rstrip(".")
+
+    @property
     def is_done(self) -> bool:
         """Return whether the trial was trained and scored."""
         return self.status == "done"

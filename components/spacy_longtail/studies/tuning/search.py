@@ -140,14 +140,10 @@ def _read(text: str, config: Config) -> Parameter:
         raise ValueError("the range must go up, from one finite number to another")
     if is_log and low <= 0:
         raise ValueError("a logarithmic range starts above 0")
-    return Parameter(
-        name=name,
-        baseline=baseline,
-        low=low,
-        high=high,
-        log=is_log,
-        whole=low == int(low) and high == int(high) and (baseline is None or is_whole(baseline)),
-    )
+    is_range_whole = low == int(low) and high == int(high) and (baseline is None or is_whole(baseline))
+    if is_range_whole:
+        low, high = int(low), int(high)
+    return Parameter(name, baseline, low, high, is_log, is_range_whole)
 
 
 def _choices(spec: str) -> tuple[Choice, ...]:
@@ -346,9 +342,9 @@ class Search:
             key = trial_key(trial.config(), self.data, search=self.name)
             if n == 0:
                 self.store.warn_outdated([key], [trial.title])
-            is_known = key in stored and stored[key].method == trial.method.name
-            if n >= n_trials and not is_known:
+            if n >= n_trials and key not in stored:
                 break
+            is_known = key in stored and stored[key].method == trial.method.name
             if key not in records:
                 records[key] = self._train(key, trial, proposal, runner)
             tried.append(proposal.finish(records[key]))
