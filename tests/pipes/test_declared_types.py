@@ -20,6 +20,7 @@ from tests.util import (
     parse,
     reloaded,
     run_app,
+    small_ner,
     train,
     train_further,
 )
@@ -117,7 +118,7 @@ def test_class_weights_are_finite_for_a_type_without_a_mention(weights):
 
 @pytest.mark.parametrize("include", [None, ["PER", "SHIP"]])
 def test_the_transition_ner_keeps_a_declared_type_and_learns_it_from_mentions(include):
-    nlp = declaring("longtail_ner", include=include)
+    nlp = declaring("longtail_ner", **small_ner(include=include))
     with pytest.warns(UserWarning, match=r"LW180.*SHIP.*cannot find them"):
         train(nlp, 5)
     assert "SHIP" in nlp.get_pipe("ner").labels
