@@ -168,7 +168,7 @@ def test_a_new_cnn_learns_from_a_teacher(donors, teacher, tmp_path):
         ({"teacher": "en_longtail_none"}, "L720"),
         ({"layers": 2}, "L213.*--layers"),
         ({"teacher_cache": "cache"}, "L213.*--teacher-cache"),
-        ({"settings": {"training.optimizer": "Adam.v1"}}, "L213.*training.optimizer"),
+        ({"settings": {"training.optimizer": "Adam.v1"}}, "L001.*training.optimizer"),
     ],
     ids=str,
 )

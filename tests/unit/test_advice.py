@@ -246,7 +246,7 @@ def test_the_recommended_config_trains_on_the_whole_corpus(corpus, tmp_path, mon
     (_, path, candidates, _), runner = raced(corpus, tmp_path, monkeypatch)
     text = path.read_text(encoding="utf8")
     assert text.startswith("# Written by spacy-longtail") and "Use crf" in text
-    assert f"{len(by_method(runner))} of {len(candidates)} candidates were tried" in text
+    assert f"{len(by_method(runner))} of {len(candidates)} candidates finished a trial" in text
     config = spacy.util.load_config(path)
     assert config["components"]["ner"]["head"] == "crf"
     assert config["paths"]["train"] == str(corpus / "train.spacy")  # not a fold's
