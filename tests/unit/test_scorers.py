@@ -29,6 +29,16 @@ HAND = [
 ]
 
 
+def test_warnings_point_at_the_caller_of_the_scorer():
+    bare = Example(Doc(NLP.vocab, words=["a"]), Doc(NLP.vocab, words=["a"]))
+
+    with pytest.warns(UserWarning) as caught:
+        make_ner_scorer(labels=["A", "Z"])([*HAND, bare])
+
+    assert {str(one.message)[1:6] for one in caught} == {"LW002", "LW003"}
+    assert {one.filename for one in caught} == {__file__}
+
+
 def test_weighted_f1_is_0_where_nothing_is_right():
     scores = make_ner_scorer(labels=["A", "B"])([example([(0, 1, "A")], [(2, 3, "B")])])
 
