@@ -32,7 +32,7 @@ HAND = [
 def test_warnings_point_at_the_caller_of_the_scorer():
     bare = Example(Doc(NLP.vocab, words=["a"]), Doc(NLP.vocab, words=["a"]))
 
-    with pytest.warns(UserWarning) as caught:
+    with pytest.warns(UserWarning, match="LW00[23]") as caught:
         make_ner_scorer(labels=["A", "Z"])([*HAND, bare])
 
     assert {str(one.message)[1:6] for one in caught} == {"LW002", "LW003"}
