@@ -13,7 +13,17 @@ from spacy.training.pretrain import pretrain
 from spacy.util import registry
 
 from spacy_longtail.studies.trials.recipes import FILES, make_config, read_recipes, written
-from tests.util import ROOT, SENTENCES, blank, config_file, examples, params, tiny_bert, toy_vectors
+from tests.util import (
+    ROOT,
+    SENTENCES,
+    blank,
+    config_file,
+    examples,
+    params,
+    run_app,
+    tiny_bert,
+    toy_vectors,
+)
 
 CONFIGS = [config_file(name) for name in sorted(read_recipes())]
 FAMILIES = {"bert": "bert_ner", "bilstm": "bilstm_softmax", "shallow": "shallow_softmax"}
@@ -60,6 +70,14 @@ def read(path, base):
 @pytest.mark.parametrize("name", FILES)
 def test_a_file_is_what_its_recipe_makes(name):
     assert (ROOT / "configs" / f"{name}.cfg").read_text(encoding="utf8") == render(name)
+
+
+@pytest.mark.parametrize("name", sorted(read_recipes()))
+def test_a_config_is_written_without_a_corpus(name, tmp_path):
+    run_app("init-config", name, "-o", tmp_path / "config.cfg")
+
+    paths = util.load_config(tmp_path / "config.cfg", interpolate=False)["paths"]
+    assert paths.get("train") is None and paths.get("dev") is None
 
 
 @pytest.mark.parametrize("name", ["config", "gated", "gated_token"])

@@ -12,7 +12,7 @@ from thinc.api import Config
 
 from ...errors import Errors
 from ...faults import message_of
-from ...training.filling import applicable_overrides, corpus_values, with_defaults
+from ...training.filling import corpus_values, with_defaults
 from ...types import Overrides
 from .commented import WIDTH, commented
 from .compose import HERE, apply, block_of, compose, known_choices, read_base
@@ -97,9 +97,8 @@ def corpus_config(recipe: Recipe, corpus: Path | None) -> Config:
     RETURNS (Config): The config, not interpolated.
     """
     config = make_config(recipe)
-    empty: Overrides = {"paths.train": None, "paths.dev": None}
-    values = applicable_overrides(empty, config) if corpus is None else corpus_values(config, corpus)
-    apply(config, values)
+    empty: Overrides = {f"paths.{part}": None for part in ("train", "dev") if part in config["paths"]}
+    apply(config, empty if corpus is None else corpus_values(config, corpus))
     return config
 
 
