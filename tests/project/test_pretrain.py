@@ -41,6 +41,7 @@ pytest.importorskip("transformers", reason="needs the extra 'transformers'")
 
 from spacy_longtail.describers.static import subwords_of_texts  # noqa: E402
 from spacy_longtail.pipes.token.pretrained_head import read_pretrained  # noqa: E402
+from spacy_longtail.pretraining.batches import IGNORED  # noqa: E402
 from spacy_longtail.pretraining.cnn import (  # noqa: E402
     CNN,
     CNNBiEncoder,
@@ -254,6 +255,21 @@ def test_what_is_finished_or_of_others_is_left_alone(trained, donors, encoder, t
         with pytest.raises(ValueError, match=code):
             run(donors, folder, encoder)
     assert not (donors[0] / "new").exists()
+
+
+def test_a_batch_without_annotation_has_no_loss(donors, encoder, tmp_path, monkeypatch):
+    losses, loss = [], CNNLearner.loss
+
+    def with_bare_batch(self, batch):
+        bare = batch._replace(gold=torch.full_like(batch.gold, IGNORED))
+        losses.append(loss(self, bare).item())
+        return loss(self, batch)
+
+    monkeypatch.setattr(CNNLearner, "loss", with_bare_batch)
+
+    run(donors, tmp_path / "out", encoder, steps=2, evaluations=1)
+
+    assert losses == [0.0, 0.0]
 
 
 # What it writes

@@ -292,6 +292,16 @@ def test_a_trial_with_the_values_of_an_earlier_one_is_not_trained_again(corpus, 
     assert [own.number for own in tried] == list(range(8)) and runner.call_count == 3
 
 
+@pytest.mark.parametrize("n", [4, 8, 12])
+def test_a_search_whose_values_are_all_tried_ends_when_it_is_run_again(n, corpus, tmp_path):
+    runner = Mock(wraps=finished(near))
+    search_of(corpus, tmp_path, f"{LAM}=0.4,0.6").run(8, runner=runner)
+
+    tried = search_of(corpus, tmp_path, f"{LAM}=0.4,0.6").run(n, runner=runner)
+
+    assert len(tried) >= n and len({own.key for own in tried}) == runner.call_count == 3
+
+
 def test_the_best_config_is_complete_and_commented(corpus, tmp_path):
     rate = "training.optimizer.learn_rate=0.0001:0.01:log"
     search = search_of(corpus, tmp_path / "out", SEARCH, rate, "corpora.train.repeats.cap=2:20")

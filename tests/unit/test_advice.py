@@ -1,6 +1,7 @@
 """Methods compared on folds: what is recommended, and `recommend` with its rounds and budget."""
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -488,6 +489,8 @@ def test_no_advice_from_untrained_models_but_the_best_guess_on_request(corpus, t
     page = write_matrix_report(found.summary, tmp_path / "report")
     for text in (config, page.read_text("utf8"), summary_tables(found.summary)):
         assert "Not trained long enough" in text
+    assert "chosen, by the held-out folds of train and dev" in page.read_text("utf8")
+    assert re.search(r"Method +Trials", summary_tables(found.summary))
     assert found.written == "ner" and "trains ner (stock spaCy)" in found.note
     assert "--best-guess" in found.note and found.note in config.replace("\n# ", " ")
     found, path, *_ = advised(corpus, tmp_path, monkeypatch, Scored({}), minutes=10, best_guess=True)

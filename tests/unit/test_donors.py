@@ -4,6 +4,7 @@ import pytest
 from spacy.tokens import Span
 
 from spacy_longtail.corpus.folder import CorpusTypes, convert_corpus, write_corpus
+from spacy_longtail.pretraining import donors as module
 from spacy_longtail.pretraining.donors import excluded_texts, read_donors
 from spacy_longtail.types import ANNOTATED_TYPES
 from tests.util import blank, corpus_of, new_file, parse, write_files
@@ -44,6 +45,15 @@ def test_donors_are_sentences_with_their_own_types(tmp_path):
     for donor in (one, two):
         for doc in (*donor.train, *donor.dev):
             assert doc.user_data[ANNOTATED_TYPES] == list(donor.descriptions)
+
+
+def test_sentences_that_are_not_held_out_are_trained_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "MAX_HELD_OUT", 2)
+    corpus = corpus_of(tmp_path / "large", train=[f"[Ann|PER] left town {i}" for i in range(100)])
+
+    (donor,) = read(corpus)
+
+    assert len(donor.dev) == 2 and len(donor.train) == 98
 
 
 @pytest.mark.parametrize(

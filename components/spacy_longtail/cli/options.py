@@ -20,14 +20,15 @@ Workers = Annotated[
     int | None, Option(min=1, max=MAX_PROCESSES, help="Number of trials that run at the same time.")
 ]
 
-# of commands that train by a plan: `matrix`, `tune`, `recommend`
+# of commands that train
 Output = Annotated[
     Path, Option("--output", "-o", help="Folder for the results. A run in this folder is resumed.")
 ]
 Set = Annotated[
     list[str] | None,
-    Option("--set", help="Override a setting of every config: SECTION.NAME=VALUE. Repeatable."),
+    Option("--set", help="Override a setting of the config: SECTION.NAME=VALUE. Repeatable."),
 ]
+# of commands that run trials: `matrix`, `tune`, `recommend`
 Steps = Annotated[int | None, Option(min=1, help="Number of training steps of each trial.")]
 Minutes = Annotated[float | None, Option(min=0.01, help="Time limit of each trial, in minutes.")]
 Retry = Annotated[bool, Option(help="Repeat trials that failed or exceeded their time limit.")]

@@ -10,7 +10,7 @@ from ..output.amounts import percent
 from ..output.console import echo
 from ..pretraining import MODEL, PretrainOptions, pretrain
 from .app import KNOWLEDGE_PANEL, Code, GpuId, Json, app, print_json, print_table
-from .options import Output, Seed, Set, read_names, read_settings
+from .options import Output, Seed, read_names, read_settings
 
 
 @app.command("pretrain", rich_help_panel=KNOWLEDGE_PANEL)
@@ -18,7 +18,7 @@ def pretrain_command(
     donors: Annotated[
         list[Path],
         Argument(
-            help="Source corpora to pretrain on: folders of converted corpora of one language, or of "
+            help="Source corpora to pretrain on: folders of converted corpora, or of "
             "free-text types such as assets/open_types."
         ),
     ],
@@ -68,7 +68,10 @@ def pretrain_command(
     evaluations: Annotated[
         int, Option(min=1, help="Number of evaluations on the donors during training.")
     ] = 10,
-    settings: Set = None,
+    settings: Annotated[
+        list[str] | None,
+        Option("--set", help="Set a rate, such as training.encoder_rate=0.0001. Repeatable."),
+    ] = None,
     seed: Seed = 0,
     workers: Annotated[int, Option(min=0, help="Number of processes that prepare batches.")] = 0,
     code: Code = None,

@@ -12,7 +12,7 @@ from ..output.console import echo
 from ..studies.trials.run import TrialOptions
 from ..studies.tuning.search import Search, best_of
 from .app import METHOD_PANEL, Code, Corpus, GpuId, Json, app, print_json, print_table
-from .options import DryRun, Minutes, Output, Seed, Set, Steps, read_settings
+from .options import Minutes, Output, Seed, Set, Steps, read_settings
 
 
 @app.command(rich_help_panel=METHOD_PANEL)
@@ -29,7 +29,9 @@ def tune(
     settings: Set = None,
     seed: Seed = 0,
     minutes: Minutes = None,
-    dry_run: DryRun = False,
+    dry_run: Annotated[
+        bool, Option("--dry-run", help="Check the search and list its settings without running it.")
+    ] = False,
     code: Code = None,
     gpu_id: GpuId = -1,
     as_json: Json = False,
@@ -58,7 +60,7 @@ def tune(
         raise ValueError(
             Errors.L487.format(
                 problem=f"no trial has finished. The last one: {reason}.",
-                fix="Remove that cause, and run the same command with more --trials.",
+                fix="Remove that cause, and name a new --output: failed trials are not repeated.",
             )
         )
     written = study.write_best(tried, best)

@@ -245,7 +245,7 @@ class Batches(IterableDataset):
                         batches.append([])  # the last sentence of a batch is its longest
                     batches[-1].append(sentence)
             rng.shuffle(batches)
-            yield from reversed(batches)
+            yield from reversed(batches)  # the order of earlier versions
 
 
 def batch_of(

@@ -76,7 +76,7 @@ def read_donors(
     folders (Iterable[Path]): Folders that `convert` wrote, or of text files with free-text types.
     exclude (Iterable[Path]): Corpora whose dev and test sentences are excluded from all donors.
     parts (Iterable[str]): Parts of the donors to train on. F1 is measured on dev, or on a twentieth
-        of the sentences if there is no dev part or it is trained on.
+        of the sentences, at most 500, if there is no dev part or it is trained on.
     vocab (Vocab): Vocabulary of the pipeline.
     RETURNS (List[Donor]): The donors, in the order given.
     RAISES (ValueError): If a donor or an excluded corpus cannot be used.
@@ -207,7 +207,8 @@ def _held_out(train: list[Doc], dev: list[Doc]) -> tuple[list[Doc], list[Doc]]:
     train = [doc for doc in train if plain_text(doc.text) not in seen]
     rng = np.random.default_rng(SEED)
     if not dev:
-        held_out = set(rng.permutation(len(train))[: int(HELD_OUT * len(train))].tolist())
+        n = min(int(HELD_OUT * len(train)), MAX_HELD_OUT)
+        held_out = set(rng.permutation(len(train))[:n].tolist())
         dev = [doc for i, doc in enumerate(train) if i in held_out]
         train = [doc for i, doc in enumerate(train) if i not in held_out]
     return train, [dev[i] for i in sorted(rng.permutation(len(dev))[:MAX_HELD_OUT].tolist())]

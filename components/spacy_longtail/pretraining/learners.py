@@ -104,7 +104,7 @@ class BiEncoderLearner(ABC):
                 )
             )
         self.device = torch.device("cpu" if options.gpu_id < 0 else f"cuda:{options.gpu_id}")
-        self.is_half = self.device.type == "cuda"
+        self.on_gpu = self.device.type == "cuda"
         self.stream: Iterator[DonorBatch] | None = None
         self.texts: dict[str, int] = {}  # distinct label texts with their indices
         self.packed = [pack(donor, cutter, self.texts) for donor in donors]
@@ -117,7 +117,7 @@ class BiEncoderLearner(ABC):
         groups (List[Dict[str, Any]]): Groups of parameters for AdamW, each with its maximum `rate`.
         """
         self.module = module
-        self.optimizer = torch.optim.AdamW(groups, fused=self.is_half)
+        self.optimizer = torch.optim.AdamW(groups, fused=self.on_gpu)
 
     @abstractmethod
     def states(self, batch: DonorBatch) -> Tensor:
@@ -179,7 +179,8 @@ class BiEncoderLearner(ABC):
         states = self.states(batch)
         every = self.model.logits(functional.dropout(states, self.rates.dropout), self.describe(texts))
         logits = _masked(every[:, :n], batch)
-        loss = functional.cross_entropy(logits, batch.gold, ignore_index=IGNORED)
+        sums = functional.cross_entropy(logits, batch.gold, ignore_index=IGNORED, reduction="sum")
+        loss = sums / (batch.gold != IGNORED).sum().clamp(min=1)  # a batch may have no annotation
         if teacher is None:
             return loss
         with torch.no_grad():
@@ -202,9 +203,7 @@ class BiEncoderLearner(ABC):
         options = self.options
         near = torch.cat([(v @ self.vectors.T > self.near).cpu() for v in self.vectors.split(CHUNK)])
         stream = Batches(self.packed, near.numpy(), options.words, options.seed, start)
-        loader = DataLoader(
-            stream, batch_size=None, num_workers=options.workers, pin_memory=self.is_half
-        )
+        loader = DataLoader(stream, batch_size=None, num_workers=options.workers, pin_memory=self.on_gpu)
         return iter(loader)
 
     def step(self, step: int) -> Tensor:

@@ -1,4 +1,4 @@
-"""Corpus readers that wrap corpus readers."""
+"""Corpus readers. Most of them wrap another reader."""
 
 from .base import Reader, sentences
 from .names import create_names_corpus

@@ -134,7 +134,7 @@ def _recipe_of(pretrained: Path, corpus: Path) -> tuple[str, Overrides]:
                 path=pretrained,
                 problem="it needs tok2vec and a head that reads label descriptions, "
                 f"found {', '.join(names)}",
-                fix="Name a pipeline that `pretrain` wrote with --pretrained.",
+                fix="With --pretrained, name a pipeline that `pretrain` wrote.",
             )
         )
     start = {**known_choices()["encoder"]["pretrained"], "paths.pretrained": str(pretrained)}

@@ -126,7 +126,8 @@ def recommend_by_folds(
     failed (Optional[Mapping[str, Collection[Tuple[int, int]]]]): Folds and seeds of failed trials,
         by method.
     RETURNS (Recommendation): The choice, also in words. With a fixed number of steps there is no
-        verdict while one of the two methods still improves. With a patience there is.
+        verdict while one of the two methods still improves. With a patience there is one, unless
+        the baseline is the best.
     RAISES (ValueError): If the baseline has no evaluation.
     """
     runs = _read(scored, labels, baseline)
@@ -140,7 +141,8 @@ def recommend_by_folds(
     if early and (best == baseline or not all(run.evaluation.training.patience for run in both)):
         return _undecided(best, baseline, early)
     if best == baseline:
-        text = f"Stay with {baseline}: of {len(runs)} methods none is better on held-out folds."
+        n = number(len(pairs), "method")
+        text = f"Stay with {baseline}: of the {n} with the most folds none is better on held-out folds."
         return Recommendation(baseline, best, None, text, [])
     first, second = pairs[best]
     n_done = len({fold for fold, _ in second})

@@ -66,6 +66,7 @@ class Summary(NamedTuple):
     failed: list[TrialRecord]
     missing: int  # number of trials without a record
     columns: tuple[str, ...] = tuple(COLUMNS)
+    on_folds: bool = False  # whether the test parts are held-out folds of train and dev
 
 
 def summarize_trials(
@@ -104,6 +105,7 @@ def summarize_trials(
         failed=[record for record in records.values() if not record.is_done],
         missing=len(trials) - len(records),
         columns=tuple(COLUMNS if folds is None else FOLD_COLUMNS),
+        on_folds=folds is not None,
     )
 
 

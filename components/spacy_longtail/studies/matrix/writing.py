@@ -59,11 +59,12 @@ def summary_tables(summary: Summary) -> str:
             parts += [text_table(head, rows), *(f"- {text}" for text in curves.findings)]
         if corpus.curves:
             continue
-        head = ("Method", "Seeds", *summary.columns, "Steps", "Seconds")
+        trained = "Trials" if summary.on_folds else "Seeds"
+        head = ("Method", trained, *summary.columns, "Steps", "Seconds")
         rows = [
             (
                 row.method,
-                str(row.n_seeds),
+                str(row.n_trials if summary.on_folds else row.n_seeds),
                 *(cell(row.scores[column]) for column in summary.columns),
                 f"{row.steps:,.0f}",
                 f"{row.seconds:.0f}",

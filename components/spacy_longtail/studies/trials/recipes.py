@@ -67,10 +67,11 @@ def in_language(recipe: Recipe, lang: str) -> Recipe:
     known = (
         RECOMMENDATIONS.get(lang, {}).get("transformer") or RECOMMENDATIONS["__default__"]["transformer"]
     )
+    name = known["efficiency"]["name"]
     return replace(
         recipe,
-        options=f"--paths.transformer {known['accuracy']['name']}",
-        settings={**recipe.settings, "paths.transformer": known["efficiency"]["name"]},
+        options=f"--paths.transformer {name}",
+        settings={**recipe.settings, "paths.transformer": name},
     )
 
 

@@ -330,6 +330,7 @@ class Search:
         self.store.create()
         stored, study, tried = self.store.records(), self._study(), list[Tried]()
         records = dict(stored)
+        last = max((int(record.method.split()[-1]) for record in stored.values()), default=-1)
         for n in count():
             # depends only on the seed and the finished trials, so that a resumed search samples the
             # same values as an uninterrupted one
@@ -342,7 +343,7 @@ class Search:
             key = trial_key(trial.config(), self.data, search=self.name)
             if n == 0:
                 self.store.warn_outdated([key], [trial.title])
-            if n >= n_trials and key not in stored:
+            if n >= n_trials and (key not in stored or n > last):
                 break
             is_known = key in stored and stored[key].method == trial.method.name
             if key not in records:
