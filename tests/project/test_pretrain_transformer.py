@@ -253,7 +253,7 @@ def test_a_pretrained_pipeline_finds_what_it_was_shown(notes, bert, tmp_path):
         (["--teacher", "OTHER"], "L495.*the teacher"),
         (["--teacher", "en_longtail_cnn"], "L495.*the teacher"),
         (["--share", 0.5], "L213.*share = 0.5"),
-        (["--set", "components.ner.head=crf"], "L213.*components.ner.head"),
+        (["--set", "components.ner.head=crf"], "L001.*components.ner.head"),
         (["--set", "training.dropout=high"], "L001.*training.dropout"),
         (["--gpu-id", 99], "L515"),
     ],
