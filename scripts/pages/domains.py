@@ -149,6 +149,7 @@ def specialist() -> Iterator[tuple[str, str]]:
         cells = (_scores(runs[corpus, method], "ents_tail_f") for corpus in DOMAINS)
         rows.append((name, str(n_seeds), *cells))
     yield "domains.rows", rows_of(rows)
+    yield from _few_sentences()
     yield from _longer(runs)
     yield from _taught(first)
     (masked,) = read("masked_language")
@@ -206,6 +207,22 @@ def specialist() -> Iterator[tuple[str, str]]:
     yield from _lists_for_six(first, lists)
     yield "lists.gain.macro", f"{mean(gain[0] for gain in gains):.1f}"
     yield "lists.gain.tail", f"{mean(gain[1] for gain in gains):.1f}"
+
+
+def _few_sentences() -> Iterator[tuple[str, str]]:
+    """Yield scores after training on 100 sentences."""
+    tests = {(r["corpus"], r["method"]): r["test"] for r in read("domains_100")}
+    methods = dict.fromkeys(method for _, method in tests)
+    rows = [
+        (TITLES[method], *(_scores(tests[corpus, method], "ents_tail_f") for corpus in DOMAINS))
+        for method in methods
+    ]
+    yield "domains.100.rows", rows_of(rows)
+    stock, cnn = (
+        mean(100 * tests[corpus, method]["ents_macro_f"] for corpus in DOMAINS)
+        for method in ("stock", "CNN")
+    )
+    yield "domains.100.cnn - stock", f"{cnn - stock:.1f}"
 
 
 def _longer(runs: dict[tuple[str, str], dict]) -> Iterator[tuple[str, str]]:
