@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import spacy
+import srsly
 from spacy import util
 from spacy.cli.init_config import fill_config
 from spacy.tokens import Doc, DocBin
@@ -255,6 +256,13 @@ def test_what_is_finished_or_of_others_is_left_alone(trained, donors, encoder, t
         with pytest.raises(ValueError, match=code):
             run(donors, folder, encoder)
     assert not (donors[0] / "new").exists()
+
+
+def test_there_are_as_many_evaluations_as_asked_for(donors, encoder, tmp_path):
+    run(donors, tmp_path / "out", encoder, steps=7, evaluations=3)
+
+    steps = [step for step, _ in srsly.read_json(tmp_path / "out" / "pretrain.json")["scores"]]
+    assert steps == [3, 6, 7]
 
 
 def test_a_batch_without_annotation_has_no_loss(donors, encoder, tmp_path, monkeypatch):

@@ -10,8 +10,10 @@ from spacy.util import load_config
 from spacy_longtail.studies.trials.compose import read_base
 from spacy_longtail.studies.trials.process import ProcessEnd
 from spacy_longtail.studies.trials.recipes import with_corpus_and_defaults
+from spacy_longtail.studies.trials.store import TrialStore
 from spacy_longtail.studies.tuning import search as module
 from spacy_longtail.studies.tuning.search import Search, best_of
+from tests.trials import record_of
 from tests.util import config_file, invoke, new_file, run_spacy, toy_corpus
 
 optuna = pytest.importorskip("optuna")
@@ -300,6 +302,16 @@ def test_a_search_whose_values_are_all_tried_ends_when_it_is_run_again(n, corpus
     tried = search_of(corpus, tmp_path, f"{LAM}=0.4,0.6").run(n, runner=runner)
 
     assert len(tried) >= n and len({own.key for own in tried}) == runner.call_count == 3
+
+
+def test_trials_of_another_command_in_the_folder_are_left_alone(corpus, tmp_path):
+    theirs = new_file(tmp_path / "work" / "w" / "log.txt", "theirs").parent
+    TrialStore(tmp_path).finish(theirs, record_of("k", method="crf"))
+
+    tried = search_of(corpus, tmp_path).run(2, runner=finished(near))
+
+    assert [own.number for own in tried] == [0, 1]
+    assert TrialStore(tmp_path).records()["k"].method == "crf"
 
 
 def test_the_best_config_is_complete_and_commented(corpus, tmp_path):

@@ -25,7 +25,7 @@ from spacy_longtail.studies.trials.plan import read_plan
 from spacy_longtail.studies.trials.run import Matrix, TrialOptions
 from spacy_longtail.studies.trials.store import TrialStore
 from tests.trials import ENDED, LABELS, RISING, Scored, evaluation
-from tests.util import blank, numbered, tiny_bert, tiny_encoder, toy_corpus, write_files
+from tests.util import blank, numbered, run_app, tiny_bert, tiny_encoder, toy_corpus, write_files
 
 pytest.importorskip("scipy")
 ROOT = Path(__file__).parents[2]
@@ -520,6 +520,33 @@ def test_the_note_names_the_reason_and_the_best_guess(best, written, is_early, e
 
     assert expected in note and bool(note) == bool(expected)
     assert ("--best-guess" in note) == (best != written)
+
+
+FAILING = ("recommend", "--steps", 4, "--set", "training.eval_frequency=2", "--folds", 3)
+
+
+@pytest.fixture
+def failing(monkeypatch):
+    """Trainings of softmax fail."""
+    runner = Scored({"ner": 0.2, "crf": 0.9}, failing=("softmax",))
+    monkeypatch.setattr(
+        Matrix, "run", lambda self, options, keys=None: TRAIN(self, options, keys, runner)
+    )
+
+
+def test_the_command_says_which_trials_failed(corpus, tmp_path, failing):
+    said = run_app(*FAILING, corpus, "-o", tmp_path / "out").stderr
+
+    assert re.search(r"softmax, seed 0: failed", said)
+    assert "1 trial failed. To repeat them, add --retry-failed" in said
+
+
+def test_the_json_of_the_command_names_candidates_by_method(corpus, tmp_path, failing):
+    found = json.loads(run_app(*FAILING, corpus, "-o", tmp_path / "out", "--json").stdout)
+
+    methods = {row["method"] for row in found["candidates"]}
+    assert {row["method"] for row in found["methods"]} <= methods and "softmax" in methods
+    assert any("softmax, seed 0" in title for title in found["failed"])
 
 
 # Plans on folds

@@ -74,7 +74,7 @@ class TrainingGazetteer(UntrainedPipe):
         return tuple(self.gazetteer.names)
 
     def add_label(self, label: str) -> int:
-        """Refuse a new type. RETURNS (int): 0 for one of the component's."""
+        """Refuse a type that the component lacks. RETURNS (int): 0, for a type that it has."""
         return refuse_new_type(self.name, self.labels, label, "the names of the training data")
 
     def initialize(

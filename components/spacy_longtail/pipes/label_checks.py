@@ -49,7 +49,7 @@ def check_types(setting: str, labels: Collection[str] | str, who: str) -> list[s
 
 
 def check_labels(given: Collection[str] | None, labels: Collection[str], who: str) -> None:
-    """Refuse labels of `init labels` that differ from the component's own (L212)."""
+    """Refuse a list of `init labels` that differs from the component's types (L212)."""
     if given is not None and sorted(given) != sorted(labels):
         raise ValueError(Errors.L212.format(who=who, found=list(given), own=list(labels)))
 

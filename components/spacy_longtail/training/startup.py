@@ -29,7 +29,7 @@ def use_gpu(gpu_id: int) -> None:
 
 
 def check_gpu(gpu_id: int) -> None:
-    """Check that other processes can use some GPU, without using it in this one.
+    """Check that the machine has a GPU for other processes, without using it in this one.
 
     gpu_id (int): ID of the GPU, or -1 for the CPU. Another GPU of this machine passes as well.
     RAISES (ValueError): If there is no GPU at all, or CuPy or torch is missing (L515).

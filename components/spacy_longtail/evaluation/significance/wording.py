@@ -94,6 +94,6 @@ def how_tested(decisions: Mapping[str, Decision], unit: str = "document") -> lis
 
 
 def primary_is(decision: Decision) -> str:
-    """Return in words for what the primary score is corrected."""
+    """Return how the primary score is tested, for one model or for several."""
     n = decision.n_comparisons
     return f"corrected for {n} models (Holm)" if n > 1 else "tested alone"

@@ -101,7 +101,7 @@ class PosteriorGate(UntrainedPipe):
         return tuple(self.cfg["rare_labels"])
 
     def add_label(self, label: str) -> int:
-        """Refuse a new type. RETURNS (int): 0 for one of the component's."""
+        """Refuse a type that the component lacks. RETURNS (int): 0, for a type that it has."""
         return refuse_new_type(self.name, self.labels, label, "rare_labels")
 
     def restart(self) -> None:

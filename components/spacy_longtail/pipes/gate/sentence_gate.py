@@ -117,7 +117,7 @@ class SentenceGate(SavedPipe, TrainablePipe):
         return tuple(self.cfg["auto_labels"] or ()) if given == AUTO else tuple(given)
 
     def add_label(self, label: str) -> int:
-        """Refuse a new type. RETURNS (int): 0 for one of the component's."""
+        """Refuse a type that the component lacks. RETURNS (int): 0, for a type that it has."""
         return refuse_new_type(self.name, self.labels, label, "rare_labels")
 
     def initialize(

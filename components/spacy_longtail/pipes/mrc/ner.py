@@ -109,7 +109,7 @@ class MRCNER(SavedPipe, TrainablePipe):
         return tuple(self.cfg["queries"])
 
     def add_label(self, label: str) -> int:
-        """Refuse a new type, which needs a query. RETURNS (int): 0 for one of the component's."""
+        """Refuse a type without a query. RETURNS (int): 0, for a type that has one."""
         if label not in self.labels:
             raise ValueError(Errors.L232.format(who=self.name, unknown=label))
         return 0

@@ -131,7 +131,7 @@ class EnsembleNER(TokenTagger):
             member.model.from_bytes(weights[name].model.to_bytes())
 
     def add_label(self, label: str, description: str | None = None) -> int:
-        """Refuse a type that the members have not learnt. RETURNS (int): 0 for one of theirs."""
+        """Refuse a type that the members lack. RETURNS (int): 0, for a type that they have."""
         return 0 if label in self.labels else self._refuse(f"learn the type {label!r}")
 
     def set_labels(self, labels: Mapping[str, str] | Iterable[str]) -> NoReturn:

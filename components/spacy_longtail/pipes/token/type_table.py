@@ -64,7 +64,7 @@ class TypeTable:
     def starting(
         self, given: Mapping[str, str], mentioned: Collection[str], known: Collection[str], who: str
     ) -> "TypeTable":
-        """Return a described table for the start of a training.
+        """Return the table that a training starts with, which describes each type.
 
         given (Mapping[str, str]): Descriptions by type.
         mentioned (Collection[str]): Types with a mention in the training data. Others are unseen.

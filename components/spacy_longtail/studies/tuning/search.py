@@ -47,6 +47,7 @@ if TYPE_CHECKING:  # Optuna is an extra
 DATABASE = "study.db"  # of Optuna, in which version 0.3 stored its trials
 BEST_CONFIG = "best.cfg"
 MIN_EVALUATIONS = 3  # of a training, so that some lie between the warm-up and the end
+TRIAL = "trial "  # and its number: the name of a trial's method
 STARTUP = 5  # number of finished trials before any is pruned
 WARMUP = 1 / 3  # fraction of the steps before a trial can be pruned
 Choice = str | float | bool | None  # a value of a categorical parameter
@@ -330,7 +331,8 @@ class Search:
         self.store.create()
         stored, study, tried = self.store.records(), self._study(), list[Tried]()
         records = dict(stored)
-        last = max((int(record.method.split()[-1]) for record in stored.values()), default=-1)
+        names = (record.method.removeprefix(TRIAL) for record in stored.values())
+        last = max((int(name) for name in names if name.isdigit()), default=-1)
         for n in count():
             # depends only on the seed and the finished trials, so that a resumed search samples the
             # same values as an uninterrupted one
@@ -339,7 +341,7 @@ class Search:
             proposal = Proposal(study, self.parameters)
             config = compose(self.config, {}, proposal.values)
             seed = config.interpolate()["system"]["seed"]
-            trial = Trial(self.corpus, TrialMethod(f"trial {n}", {}, config), seed, None)
+            trial = Trial(self.corpus, TrialMethod(f"{TRIAL}{n}", {}, config), seed, None)
             key = trial_key(trial.config(), self.data, search=self.name)
             if n == 0:
                 self.store.warn_outdated([key], [trial.title])
