@@ -135,6 +135,17 @@ def test_entities_of_other_types_are_still_o_after_set_labels(factory, settings)
     assert pipe.cfg["include"] == ["SHIP", "BIRD"]
 
 
+def test_thresholds_and_calibration_of_earlier_types_leave_with_set_labels():
+    nlp = build()
+    nlp.initialize(lambda: examples(nlp))
+    pipe = nlp.get_pipe("ner")
+    pipe.cfg.update({"thresholds": {"PER": 0.9}, "calibration": {"*": [3.0, 1.0]}})
+
+    pipe.set_labels({"SHIP": "vessel"})
+
+    assert pipe.cfg["thresholds"] is pipe.cfg["calibration"] is None
+
+
 # What types are in words
 
 

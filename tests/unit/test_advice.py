@@ -123,7 +123,7 @@ def test_methods_are_compared_on_the_folds_that_both_finished(tmp_path):
 def test_a_baseline_without_a_seed_that_finished_all_its_folds_is_compared_on_the_shared_ones(tmp_path):
     scored = held_out(tmp_path, {"ner": 0.4, "crf": 0.8}, folds=2)
     ner = {(0, 0): scored["ner"][0, 0], (1, 1): scored["ner"][1, 0]}
-    crf = {(0, 0): scored["crf"][0, 0], (1, 0): scored["crf"][1, 0]}
+    crf = {(fold, seed): scored["crf"][fold, 0] for fold in (0, 1) for seed in (0, 1)}
 
     found = recommend_by_folds({"ner": ner, "crf": crf}, LABELS, "ner", 2)
 
