@@ -199,3 +199,11 @@ def test_a_tokenizer_with_code_of_its_own_is_refused_without_a_question(tmp_path
         build(model)("Maria left.")
 
     assert not mark.exists()
+
+
+def test_loaded_settings_bring_their_own_model(tmp_path):
+    other = str(tiny_gliner(tmp_path / "other", seed=4))
+    nlp = build()
+    nlp(TEXTS[0])  # loads the model of the first settings
+    nlp.get_pipe("own").from_bytes(build(other).get_pipe("own").to_bytes())
+    assert oracle(nlp, TEXTS[1]) == oracle(build(other), TEXTS[1]) != oracle(build(), TEXTS[1])

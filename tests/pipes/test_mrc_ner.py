@@ -322,6 +322,13 @@ def test_queries_keep_their_tokens_in_a_pipeline_that_cuts_texts_in_other_ways(w
         assert nlp.get_pipe("ner").cfg["cut_queries"] == expected
 
 
+def test_initialising_again_cuts_the_queries_with_the_tokenizer_of_today(with_commas):
+    with_commas.tokenizer = Tokenizer(with_commas.vocab)  # at spaces alone
+    with_commas.initialize(lambda: examples(with_commas))
+    cut = with_commas.get_pipe("ner").cfg["cut_queries"]
+    assert cut["towns, cities?"]["words"] == ["towns,", "cities?"]
+
+
 def test_queries_that_were_saved_without_tokens_are_cut_by_their_own_pipeline(with_commas, tmp_path):
     """As those of version 0.3.0."""
     expected = with_commas.get_pipe("ner").cfg.pop("cut_queries")

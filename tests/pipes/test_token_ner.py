@@ -278,6 +278,19 @@ def test_two_task_state_moves_and_counts_updates_whatever_is_accumulated():
     assert all(v != 0 for v in (*state.a, *state.b, *state.alpha))
 
 
+def test_a_two_task_state_moves_by_every_sub_batch():
+    """spaCy's `accumulate_gradient` updates several times before the optimizer steps."""
+    nlp = build(head="two_task", loss={"@losses": "longtail.AUCMargin.v1", "form": "running"})
+    data = examples(nlp)
+    optimizer = nlp.initialize(lambda: data)
+    whole, last = from_bytes(nlp), from_bytes(nlp)
+    for own, batches in ((whole, (data[:4], data[4:])), (last, (data[4:],))):
+        for batch in batches:
+            own.update(batch, sgd=False)
+        own.get_pipe("ner").finish_update(optimizer)
+    assert whole.get_pipe("ner").state.alpha != last.get_pipe("ner").state.alpha
+
+
 LOSSES = sorted(name for name in registry.losses.get_all() if name.startswith("longtail."))
 every_loss = pytest.mark.parametrize("name", LOSSES)
 

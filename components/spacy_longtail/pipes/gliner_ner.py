@@ -85,6 +85,10 @@ class GLiNERNER(UntrainedPipe):
         """Return the model of the package `gliner`, which is loaded at the first call."""
         return load_gliner(self.cfg["model_name"])
 
+    def restart(self) -> None:
+        """Forget the loaded model, because the settings may name another one."""
+        self.__dict__.pop("gliner", None)
+
     def add_label(self, label: str, description: str = "") -> int:
         """Add a type.
 

@@ -152,6 +152,8 @@ class MRCNER(SavedPipe, TrainablePipe):
         n = len(self.labels)
         logger.info("%s: %d queries, so each sentence is read %d times", self.name, n, n)
         self.cfg["cut_queries"] = {}  # the tokenizer may have changed since the pipe was built
+        if nlp is not None:
+            self.tokenizer = nlp.tokenizer
         sample = [eg.predicted for eg in islice((e for e in get_examples() if len(e.predicted)), 10)]
         self.model.initialize(X=next(self._ask(sample, 10)).asked)
 

@@ -232,7 +232,7 @@ class TokenTagger(SavedPipe, TrainablePipe):
     def get_loss(self, examples: Iterable[Example], scores: Scores) -> tuple[float, Scores]:
         """Return the summed loss of all annotated or taught tokens, and its gradient."""
         examples, is_warmup = list(examples), self.state.n_updates < self.cfg["warmup"]
-        gold, state = self.gold(examples), self.state
+        gold, state = self.gold(examples), self._next_state or self.state  # of earlier sub-batches
         trained = self.tokens.train(scores, gold, examples, state, is_warmup, self.name)
         self._next_state = trained.state
         return trained.loss, trained.d_scores
