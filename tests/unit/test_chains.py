@@ -196,15 +196,6 @@ far = st.one_of(
 )
 
 
-def test_tag_marginals_do_not_use_logarithms_for_usual_scores(monkeypatch):
-    monkeypatch.setattr(path_sums, "PathSums", None)
-    scores, lengths, transitions = chain([3, 0, 4], 0, legal=True)
-
-    p = tag_marginals(scores, lengths, transitions)
-
-    assert p.sum(axis=1) == pytest.approx(np.ones(7))
-
-
 def test_tag_marginals_of_a_token_whose_starts_and_ends_exclude_each_other():
     start, end = np.array([0.0, -727.0, -np.inf]), np.array([0.0, 738.0, 738.0])
 

@@ -12,20 +12,15 @@ import numpy as np
 from thinc.api import get_array_module
 from thinc.types import Floats1d, Floats2d, Ints1d
 
-from .packing import MAX_PAIRS, Packing, Transitions, pack
+from .packing import MAX_PAIRS, Transitions, pack
 
 TINY = 1e-300  # in place of an empty sum, so that its logarithm is finite
 MIN_SUM = 1e-290  # minimum of a scaled sum without underflow, which begins at 1e-308
 FLOOR = -1e300  # in place of -inf, where -inf minus -inf would be NaN
-MIN_TERM = 1e-140  # minimum of a path sum of `tag_marginals`: the product of two does not underflow
-MAX_SPREAD = 200.0  # maximum difference of a token's scores in `tag_marginals`, in nats
 
 
 def tag_marginals(scores: Floats2d, lengths: Ints1d, transitions: Transitions) -> Floats2d:
     """Return the probability of each tag at each token, for prediction.
-
-    Path sums are probabilities scaled at each position, not logarithms, which takes half the work
-    of `PathSums`. Where they could underflow, `PathSums` computes them.
 
     scores (Floats2d): Scores of tags, shape (n_tokens, n_tags), the sequences one after another;
         -inf masks a tag.
@@ -35,46 +30,7 @@ def tag_marginals(scores: Floats2d, lengths: Ints1d, transitions: Transitions) -
     SOURCE: docs/methods.md, "Conditional random field".
     """
     xp = get_array_module(scores)
-    if len(scores):
-        marginals = _scaled_marginals(scores.astype("float64"), pack(lengths, xp), transitions)
-        if marginals is not None:
-            return marginals
     return xp.exp(PathSums(scores, lengths, transitions).log_marginals)
-
-
-def _scaled_marginals(scores: Floats2d, packing: Packing, transitions: Transitions) -> Floats2d | None:
-    """Return what `tag_marginals` does; null where a path sum is too small to be exact."""
-    xp = get_array_module(scores)
-    top = scores.max(axis=1, keepdims=True)
-    if not float((top - scores).max()) <= MAX_SPREAD:  # NaN and masked tags as well
-        return None
-    p = xp.exp(scores - top)[packing.token]
-    start, trans, end = (xp.exp(t.astype("float64") - t.max()) for t in transitions)
-    backward, forward = xp.ascontiguousarray(trans.T), p * start
-    after = p.copy()  # path sums of what follows, times the token's own factor
-    sums = xp.empty_like(p)
-    sums[packing.last] = end
-    after[packing.last] *= end
-    with np.errstate(invalid="ignore"):  # a sum of zero gives NaN, which the check below finds
-        for i in range(1, packing.n_positions):
-            here = packing.at(i)
-            reached = (forward[packing.before(i)] @ trans) * p[here]
-            reached /= reached.sum(axis=1, keepdims=True)
-            forward[here] = reached
-        for i in range(packing.n_positions - 1, 0, -1):
-            before = packing.before(i)
-            left = after[packing.at(i)] @ backward
-            left /= left.sum(axis=1, keepdims=True)
-            sums[before] = left
-            after[before] *= left
-    first = packing.starts[1]
-    products = forward * sums
-    totals = products.sum(axis=1, keepdims=True)
-    checked = (forward[first:], sums[packing.previous], totals)
-    # without a second token the first two are empty; NaN is not above the minimum either
-    if not all(float(part.min()) >= MIN_TERM for part in checked if part.size):
-        return None
-    return (products / totals)[packing.row]
 
 
 class Lost(NamedTuple):

@@ -187,11 +187,5 @@ def forward(model: Model, docs: list[Doc], is_train: bool) -> tuple[Ragged, Call
     return Ragged(rows[word_of], lengths), backprop
 
 
-@serialize_attr.register(SubwordTable)
-def _to_bytes(_: SubwordTable, value: SubwordTable, name: str, model: Model) -> bytes:
-    return value.to_bytes()
-
-
-@deserialize_attr.register(SubwordTable)
-def _from_bytes(_: SubwordTable, value: bytes, name: str, model: Model) -> SubwordTable:
-    return SubwordTable.from_bytes(value)
+serialize_attr.register(SubwordTable, lambda _, table, *where: table.to_bytes())
+deserialize_attr.register(SubwordTable, lambda _, data, *where: SubwordTable.from_bytes(data))

@@ -48,14 +48,8 @@ class NameMatcher:
         return {"names": self.names, "_cached": None}
 
 
-@serialize_attr.register(NameMatcher)
-def _names_to_bytes(_: NameMatcher, value: NameMatcher, name: str, model: Model) -> bytes:
-    return srsly.msgpack_dumps(value.names)
-
-
-@deserialize_attr.register(NameMatcher)
-def _names_from_bytes(_: NameMatcher, value: bytes, name: str, model: Model) -> NameMatcher:
-    return NameMatcher(srsly.msgpack_loads(value))
+serialize_attr.register(NameMatcher, lambda _, matcher, *where: srsly.msgpack_dumps(matcher.names))
+deserialize_attr.register(NameMatcher, lambda _, data, *where: NameMatcher(srsly.msgpack_loads(data)))
 
 
 def ListedNames(

@@ -245,14 +245,12 @@ class LongtailNER(EntityRecognizer):
         return d_scores
 
     def from_bytes(self, bytes_data: bytes, exclude: Iterable[str] = ()) -> "LongtailNER":
-        check: Callable = partial(read_cfg, pipe=self)
-        util.from_bytes(bytes_data, {"cfg": check}, exclude)
+        util.from_bytes(bytes_data, {"cfg": partial(read_cfg, pipe=self)}, exclude)
         super().from_bytes(bytes_data, exclude=exclude)
         return self._loaded("")
 
     def from_disk(self, path: str | Path, exclude: Iterable[str] = ()) -> "LongtailNER":
-        check: Callable = partial(read_cfg, pipe=self)
-        util.from_disk(path, {"cfg": check}, exclude)
+        util.from_disk(path, {"cfg": partial(read_cfg, pipe=self)}, exclude)
         super().from_disk(path, exclude=exclude)
         return self._loaded(Path(path) / "cfg")
 
