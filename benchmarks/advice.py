@@ -3,9 +3,8 @@
     python benchmarks/advice.py corpus/crossner_ai corpus/crossner_music --output training/advice
 
 On each corpus `recommend` runs with a time limit. The test scores of its candidates are read from
-records in which each was trained to the end: results/knowledge.jsonl with three or five seeds, and
-domains.jsonl, languages.jsonl and small.jsonl with one. Regret is the macro F1 of the best one
-minus that of the advice. Corpora with a record are skipped.
+records in results/ in which each was trained to the end, with one to five seeds. Regret is the
+macro F1 of the best one minus that of the advice. Corpora with a record are skipped.
 """
 
 import os
@@ -23,24 +22,22 @@ from spacy_longtail.studies.trials.run import TrialOptions
 
 FOLDER = Path(__file__).parent / "results"
 RESULTS = FOLDER / "advice.jsonl"
-KNOWN = [FOLDER / f"{name}.jsonl" for name in ("knowledge", "domains", "languages", "small")]
+RECORDS = ("knowledge", "crossner", "larger", "domains", "languages", "small")
+KNOWN = [FOLDER / f"{name}.jsonl" for name in RECORDS]
 CNN = "crf-pretrained-described-gazetteer"
 THREE, SIX = "softmax-en_longtail_trf_small-described", "softmax-en_longtail_trf-described"
-CANDIDATES = {  # by their names in the records; the CNN's gazetteer is not in those of knowledge.jsonl
+CANDIDATES = {  # by their names in the records
     "ner": "ner",
     "stock": "ner",
     "crf": "crf",
-    "pretrained": CNN,
     "CNN": CNN,
     "english CNN": CNN,
-    "pretrained, three layers": THREE,
     "three layers": THREE,
-    "pretrained, six layers": SIX,
     "six layers": SIX,
 }
 MANY_CANDIDATES = {
-    "pretrained, not mixed": CNN,
-    "pretrained": CNN.replace("-described", "_mixed-described"),
+    "CNN, not mixed": CNN,
+    "CNN": CNN.replace("-described", "_mixed-described"),
 }
 
 

@@ -4,9 +4,8 @@
 
 reads the files METHOD.CORPUS.SEED.test.json in FOLDER, which `evaluate` wrote, and appends the
 decisions on macro (the primary score), tail and micro F1 to
-benchmarks/results/knowledge_decisions.jsonl. Tail are the types with at most 30 training mentions
-(training_mentions.jsonl). knowledge_bootstrap.jsonl has the records of an earlier rule, a paired
-bootstrap over test sentences without a spread over seeds.
+benchmarks/results/crossner_decisions.jsonl. Tail are the types with at most 30 training mentions
+(training_mentions.jsonl).
 """
 
 from pathlib import Path
@@ -46,7 +45,7 @@ def main(
     known = named_metrics(labels, tail)
     metrics = {score: known[f"{score} F1"] for score in ("macro", "tail", "micro")}
     first = stack(counts[baseline])
-    with (RESULTS / "knowledge_decisions.jsonl").open("a", encoding="utf8") as file:
+    with (RESULTS / "crossner_decisions.jsonl").open("a", encoding="utf8") as file:
         for name in methods:
             verdicts = compare(first, stack(counts[name]), metrics, primary="macro")
             for score, verdict in verdicts.items():
@@ -59,8 +58,9 @@ def main(
                     "documents": len(first),
                     **{
                         key: round(getattr(verdict, key), 4)
-                        for key in ("value", "low", "high", "adjusted")
+                        for key in ("value", "low", "high", "p", "adjusted")
                     },
+                    "outcome": verdict.outcome,
                 }
                 file.write(srsly.json_dumps(record) + "\n")
                 typer.echo(record)

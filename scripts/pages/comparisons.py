@@ -1,5 +1,6 @@
 """docs/comparisons.md: what a user would pick instead, from the records of benchmarks/peers.py."""
 
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from statistics import mean
@@ -19,14 +20,13 @@ OURS = ("light", "light_large", "three", "six")
 SEEDS = (0, 1, 2)
 FINDS = 0.1  # minimum macro F1 of systems whose costs are compared
 UNFINISHED = ("span_marker", "gliner")  # stopped before their end: a sentence says so, no table
-# peers whose trainings of the same protocol are in knowledge.jsonl, by their method there
-BORROWED = {
-    "spacy": "ner",
-    "light": "pretrained",
-    "light_large": "pretrained, not mixed",
-    "three": "pretrained, three layers",
-    "six": "pretrained, six layers",
-    "spacy_sm": "ner, en_core_web_sm",
+BORROWED = {  # systems of `figures.SYSTEMS` whose scores are shown, by peer
+    "plain": "plain",
+    "spacy": "stock",
+    "light": "cnn",
+    "light_large": "not mixed",
+    "three": "three",
+    "six": "ours",
 }
 BORROWED_TEXT = """\
 \\* These scores are from the records of [Results](results.md), with the same sentences and seeds. Stock
@@ -76,22 +76,15 @@ def measured() -> list[dict[str, Any]]:
 
 
 def tests_of(rows: Sequence[dict[str, Any]]) -> tuple[Tests, set[tuple[str, str]]]:
-    """Scores on test, and for which peers and corpora they are those of knowledge.jsonl."""
+    """Return the scores on test, and for which peers and corpora they are those of Results."""
     tests: Tests = {}
     for row in rows:
         tests.setdefault((row["peer"], row["corpus"]), []).append(row["test"])
-    names = {method: peer for peer, method in BORROWED.items()}
-    known: Tests = {}
-    for row in read("knowledge"):
-        if row["method"] in names and row["seed"] in SEEDS:
-            known.setdefault((names[row["method"]], row["corpus"].lower()), []).append(row["test"])
-    borrowed = {key for key, runs in known.items() if len(runs) > len(tests.get(key, ()))}
-    tests |= {key: known[key] for key in borrowed}
-    for peer, system in (("plain", "plain"), ("light", "cnn")):
-        for corpus in CORPORA:
-            if runs := tests_on(system, corpus):
-                tests[peer, corpus] = runs
-                borrowed.add((peer, corpus))
+    places = itertools.product(BORROWED, CORPORA)
+    results = {(peer, corpus): tests_on(BORROWED[peer], corpus) for peer, corpus in places}
+    known = {place: runs for place, runs in results.items() if runs}
+    tests |= known
+    borrowed = set(known)
     return tests, borrowed
 
 

@@ -18,15 +18,20 @@ README = HERE.parents[1] / "README.md"
 WEASEL = "<!-- WEASEL"
 NAME = re.compile(r"\{\{(.+?)\}\}", flags=re.DOTALL)
 CORPORA = ("AI", "literature", "music", "politics", "science")
-SYSTEMS = {  # the records and the method of each system on CrossNER
-    "stock": ("knowledge", "ner"),
-    "crf": ("knowledge", "crf"),
-    "plain": ("knowledge_transformer_converged", "softmax"),
-    "cnn": ("shipped", "pretrained_cnn"),
-    "ours": ("knowledge", "pretrained, six layers"),
-    "three": ("knowledge", "pretrained, three layers"),
+SYSTEMS = {  # records and method of each system; the first record with rows of a corpus counts
+    "stock": (("knowledge", "ner"), ("small", "stock")),
+    "crf": (("knowledge", "crf"),),
+    "plain": (
+        ("crossner", "plain transformer"),
+        ("small", "plain transformer"),
+        ("knowledge_transformer_converged", "softmax"),
+    ),
+    "cnn": (("crossner", "CNN"), ("small", "CNN"), ("larger", "CNN")),
+    "not mixed": (("larger", "CNN, not mixed"),),
+    "three": (("crossner", "three layers"),),
+    "ours": (("crossner", "six layers"),),
 }
-ELSEWHERE = {"cnn": ("knowledge", "pretrained")}  # on corpora that have no other record
+ON_CROSSNER = ("stock", "crf", "plain", "cnn", "three", "ours")
 LARGE = {"gmb": "GMB", "bionlp13cg": "BioNLP", "wnut17": "WNUT-17", "field_notes": "Field Notes"}
 SCORES = {"macro": "ents_macro_f", "tail": "ents_tail_f", "micro": "ents_f"}
 FEW = 15  # training mentions
@@ -40,7 +45,7 @@ class RareType:
         self.corpus, self.name, self.mentions, self.overlap = corpus, name, mentions, overlap
         self.f = {
             system: 100 * mean(test["ents_per_type"][name]["f"] for test in tests(system, corpus))
-            for system in SYSTEMS
+            for system in ON_CROSSNER
         }
 
 
@@ -51,9 +56,8 @@ def records_of(name: str) -> list[dict]:
 
 def tests(system: str, corpus: str) -> list[dict]:
     """The scores on test of a system, one seed each."""
-    for name, method in (SYSTEMS.get(system, ("knowledge", system)), ELSEWHERE.get(system, ("", ""))):
-        rows = records_of(name) if name else []
-        own = [r for r in rows if (r["corpus"], r["method"]) == (corpus.lower(), method)]
+    for name, method in SYSTEMS[system]:
+        own = [r for r in records_of(name) if (r["corpus"], r["method"]) == (corpus.lower(), method)]
         if own:
             break
     return [_with_tail(r["test"], corpus) for r in sorted(own, key=lambda r: r["seed"])]
@@ -96,7 +100,7 @@ def _rare() -> Iterator[tuple[str, str]]:
     }
     for group, own in groups.items():
         yield f"{group}.n", str(len(own))
-        for system in SYSTEMS:
+        for system in ON_CROSSNER:
             yield f"{group}.{system}", f"{mean(t.f[system] for t in own):.1f}"
             yield f"{group}.{system} round", f"{mean(t.f[system] for t in own):.0f}"
     names = [(c, t) for c in CORPORA for t in tests("cnn", f"crossner_{c}")[0]["ents_per_type"]]
@@ -124,7 +128,7 @@ def _corpora() -> Iterator[tuple[str, str]]:
     means: dict[tuple[str, str], list[float]] = {}
     for name in CORPORA:
         corpus = f"crossner_{name.lower()}"
-        for system in SYSTEMS:
+        for system in ON_CROSSNER:
             for key in SCORES:
                 value = score(system, corpus, key)
                 means.setdefault((system, key), []).append(value)
@@ -147,7 +151,7 @@ def _corpora() -> Iterator[tuple[str, str]]:
 
 def _larger() -> Iterator[tuple[str, str]]:
     for corpus in LARGE:
-        for system in ("stock", "crf", "cnn", "pretrained, not mixed"):
+        for system in ("stock", "crf", "cnn", "not mixed"):
             own = tests(system, corpus)
             for key in SCORES if own else ():
                 value = 100 * mean(test[SCORES[key]] for test in own)
@@ -212,24 +216,20 @@ def _claims() -> Iterator[tuple[str, str]]:
 
 def _recipe() -> Iterator[tuple[str, str]]:
     """Yield rows of the plain transformer with and without our recipe's settings, and of ours."""
-    ways = {
-        "2e-4": "plain transformer, 400 steps",
-        "2e-4, decay and mix": "plain transformer, 400 steps, with our two settings",
+    systems = {
+        "400 steps": ("crossner", "plain transformer"),
+        "400 steps, with our two settings": ("plain_transformer", "2e-4, decay and mix"),
+        "to its end": ("knowledge_transformer_converged", "softmax"),
     }
+    systems = {f"plain transformer, {title}": own for title, own in systems.items()}
+    systems |= {"ours, six layers, 400 steps": ("crossner", "six layers")}
     rows = []
-    for way, title in ways.items():
-        runs = [r for r in records_of("plain_transformer") if r["method"] == way]
-        cells = [
-            points([r["test"]["ents_macro_f"] for r in runs if r["corpus"] == f"crossner_{c.lower()}"])
-            for c in CORPORA
-        ]
-        rows.append((title, *cells))
-    for system, title in (
-        ("plain", "plain transformer, to its end"),
-        ("ours", "ours, six layers, 400 steps"),
-    ):
-        runs = [tests(system, f"crossner_{c.lower()}") for c in CORPORA]
-        rows.append((title, *(points([t["ents_macro_f"] for t in own]) for own in runs)))
+    for title, (name, method) in systems.items():
+        by_corpus: dict[str, list[float]] = {f"crossner_{c.lower()}": [] for c in CORPORA}
+        for r in records_of(name):
+            if r["method"] == method and r["corpus"] in by_corpus:
+                by_corpus[r["corpus"]].append(r["test"]["ents_macro_f"])
+        rows.append((title, *map(points, by_corpus.values())))
     yield "recipe.rows", rows_of(rows)
     names = {
         "gmb_600": "GMB, 600 sentences",
@@ -290,14 +290,22 @@ def _speed() -> Iterator[tuple[str, str]]:
         yield f"times.cnn over blas.{n}", f"{words[names['cnn']] / words[names['blas']]:.1f}"
 
 
-def _sentences() -> Iterator[tuple[str, str]]:
-    """How far chance in the test sentences moves the gain over stock from en_core_web_sm."""
-    methods = {"pretrained": "cnn", "pretrained, three layers": "three", "pretrained, six layers": "six"}
-    for r in records_of("knowledge_bootstrap"):
+def _decisions() -> Iterator[tuple[str, str]]:
+    """Yield the differences from the plain transformer on CrossNER, with their intervals."""
+    systems = {"CNN": "cnn", "three layers": "three", "six layers": "six"}
+    records = [r for r in records_of("crossner_decisions") if r["method"] in systems]
+    for r in records:
         corpus = r["corpus"].removeprefix("crossner_").replace("ai", "AI")
-        name = f"{corpus}.over.{methods[r['method']]}.{r['score']}"
         value, low, high = (100 * r[key] for key in ("value", "low", "high"))
-        yield name, f"{value:+.1f} ({low:.1f}–{high:.1f})"
+        yield (
+            f"{corpus}.over.{systems[r['method']]}.{r['score']}",
+            f"{value:+.1f} ({low:.1f}–{high:.1f})",
+        )
+    yield "over.n", str(len(records))
+    yield "over.significant", str(sum(r["outcome"] == "better" for r in records))
+    macro = [r for r in records if r["score"] == "macro"]
+    yield "over.macro.n", str(len(macro))
+    yield "over.macro.significant", str(sum(r["outcome"] == "better" for r in macro))
 
 
 def _sizes() -> Iterator[tuple[str, str]]:
@@ -423,7 +431,7 @@ PARTS: tuple[Callable[[], Iterable[tuple[str, str]]], ...] = (
     _budgets,
     _advice,
     _speed,
-    _sentences,
+    _decisions,
     _sizes,
     _extended,
     _costs,

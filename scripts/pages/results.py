@@ -17,13 +17,12 @@ LARGER = {
     "BioNLP 2013 CG": "bionlp13cg",
     "WNUT-17": "wnut17",
 }
-METHODS = {  # of `figures.SYSTEMS`, or of knowledge.jsonl
+METHODS = {  # of `figures.SYSTEMS`
     "stock": "stock",
-    "stock, en_core_web_sm": "ner, en_core_web_sm",
     "CRF": "crf",
     "plain transformer": "plain",
     "our CNN": "cnn",
-    "our CNN, not mixed": "pretrained, not mixed",
+    "our CNN, not mixed": "not mixed",
     "ours, three layers": "three",
     "ours, six layers": "ours",
 }
