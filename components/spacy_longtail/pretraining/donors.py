@@ -13,7 +13,7 @@ from ..corpus.descriptions import TYPES, check_declared, has_open_types, read_de
 from ..corpus.folder import PARTS, read_types
 from ..corpus.formats.context import Context, Events
 from ..corpus.formats.docbin import stream_sentences
-from ..corpus.formats.open_types import fine_and_coarse
+from ..corpus.formats.inline import fine_and_coarse
 from ..corpus.formats.sources import find_parts
 from ..corpus.parts import part_path
 from ..corpus.type_words import type_words
