@@ -13,9 +13,7 @@ from typer.core import TyperCommand
 from ..aliases import OPTIONS
 from ..errors import Errors
 from ..evaluation.measuring import MeasuredPipeline
-from ..output.amounts import percent
-from ..output.console import echo
-from ..output.tables import text_table
+from ..output.console import echo, percent, text_table
 from ..training.startup import import_code
 from .boundary import Program, marked, version_line
 

@@ -13,7 +13,7 @@ from wasabi import msg
 from ..corpus.checks import Check, check_corpus
 from ..corpus.formats.context import excerpt
 from ..corpus.suspects import Audit, ReviewFormat, problem, review_records
-from ..output.amounts import number
+from ..output.console import number
 from ..output.targets import check_file
 from ..output.writing import write_file
 from ..training.out_of_fold import audit_corpus

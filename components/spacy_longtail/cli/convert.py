@@ -15,8 +15,7 @@ from ..corpus.formats.options import Scheme, parse_columns, read_tag_names
 from ..corpus.formats.sources import FORMATS
 from ..corpus.rare import RARE_MENTIONS, RARE_SHARE, rare_sentence
 from ..corpus.tokenizers import Tokens
-from ..output.amounts import number
-from ..output.console import echo
+from ..output.console import echo, number
 from ..training.loading import load_pipeline
 from .app import CORPUS_PANEL, Code, Json, app, print_json
 from .options import Allow, Misalignment, OffsetUnit, given_options

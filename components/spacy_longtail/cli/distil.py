@@ -8,8 +8,7 @@ from typing import Annotated
 from typer import Argument, Option
 from wasabi import msg
 
-from ..output.amounts import number
-from ..output.console import echo
+from ..output.console import echo, number
 from ..training.startup import use_gpu
 from ..unlabelled.distil import RECORD, DistilRequest, distil
 from ..unlabelled.pool import PoolOptions

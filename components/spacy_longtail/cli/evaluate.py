@@ -27,7 +27,7 @@ from ..evaluation.report import (
 )
 from ..evaluation.report.systems import AVERAGES
 from ..evaluation.report.wording import usage_in_words
-from ..output.amounts import percent
+from ..output.console import percent
 from ..output.targets import check_file
 from ..training.startup import use_gpu
 from .app import TRAINING_PANEL, Code, GpuId, Json, app, print_json, print_table, refuse_given

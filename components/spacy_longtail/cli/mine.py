@@ -8,7 +8,7 @@ import typer
 from typer import Argument, Option
 from wasabi import msg
 
-from ..output.amounts import number
+from ..output.console import number
 from ..training.startup import use_gpu
 from ..unlabelled.mining import Mined, mine
 from ..unlabelled.pool import PoolOptions

@@ -16,7 +16,7 @@ from ..sentences import all_bounds, has_boundaries
 from .converted import ConvertedCorpus
 from .counts import entity_bounds
 from .descriptions import CorpusTypes
-from .formats.docbin import bare_vocab, stream_docs
+from .parts import bare_vocab, stream_docs
 from .rare import rare_sentence
 from .statistics import Statistics
 from .statistics.counting import marked_up

@@ -30,12 +30,11 @@ from .descriptions import (
     write_types,
 )
 from .formats.context import Context, Events, check_losses
-from .formats.docbin import stream_docs
 from .formats.duplicates import Duplicates
 from .formats.options import Misaligned
 from .formats.sources import FORMATS, find_parts
 from .names import NAMES, Names, convert_names
-from .parts import replacing_parts, write_part
+from .parts import replacing_parts, stream_docs, write_part
 from .rare import rare_types, tail_types
 from .tokenizers import Tokens, blank
 

@@ -13,7 +13,7 @@ from spacy.tokens import Doc
 from thinc.types import Ints1d, Ints2d
 
 from ..errors import Errors, Warnings
-from ..output.amounts import number, verb
+from ..output.console import number, verb
 from ..output.targets import check_folder, check_outside, is_file_name
 from ..output.writing import NEW
 from ..sentences import all_bounds, plain_text, sentence_lengths

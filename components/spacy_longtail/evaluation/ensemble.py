@@ -4,15 +4,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ..corpus.descriptions import read_types
-from ..corpus.formats.docbin import check_docs
-from ..corpus.parts import part_path
+from ..corpus.parts import check_docs, part_path
 from ..output.targets import check_folder, check_outside, unless_holds
 from ..output.writing import whole_folder
 from ..records import Record
 from ..training.averaging import average, average_weights, refused
-from ..training.loading import load_pipeline, pipeline_folder
+from ..training.loading import load_pipeline, pipeline_folder, types_read_by
 from ..training.provenance import RunRecord, installed_versions, read_run, shell_command
-from ..training.taggers import types_read_by
 from ..training.train import BEST
 from .evaluate import update_performance
 from .measuring import MeasuredPipeline, measure

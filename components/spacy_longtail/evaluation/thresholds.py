@@ -9,7 +9,7 @@ from spacy.language import Language
 from spacy.training import Corpus
 
 from ..corpus.examples import predict_examples
-from ..corpus.formats.docbin import check_docs
+from ..corpus.parts import check_docs
 from ..errors import Errors
 from ..output.targets import check_folder, unless_holds
 from ..output.writing import whole_folder

@@ -12,8 +12,7 @@ from pathlib import Path
 from ..corpus.descriptions import CorpusTypes, read_types
 from ..corpus.folder import PARTS, stream_docs, write_corpus
 from ..corpus.formats.context import Events
-from ..corpus.formats.docbin import check_docs
-from ..corpus.parts import part_path
+from ..corpus.parts import check_docs, part_path
 from ..corpus.tokenizers import blank
 from ..corpus.type_words import type_words
 from ..encoders import located

@@ -13,11 +13,10 @@ from ..corpus.cutting import cut
 from ..corpus.descriptions import CorpusTypes, read_types, write_types
 from ..corpus.folder import PARTS
 from ..corpus.formats.context import Context, Events, check_losses
-from ..corpus.formats.docbin import stream_docs
 from ..corpus.formats.sources import find_parts
 from ..corpus.formats.tasks import prodigy_task
 from ..corpus.likeness import exact_key, text_key
-from ..corpus.parts import part_path, replacing_parts, write_part
+from ..corpus.parts import part_path, replacing_parts, stream_docs, write_part
 from ..corpus.tokenizers import blank
 from ..errors import Errors
 from ..output.writing import coded_io, write_file

@@ -10,8 +10,8 @@ from spacy.training import Example
 from thinc.types import Floats1d, Floats2d, Ints1d
 
 from ...chains.tags import TagCodec
+from ...corpus.cutting import SoftTags, read_soft
 from ...corpus.examples import gold_entities, same_tokens, trim_whitespace
-from ...corpus.soft import SoftTags, read_soft
 from ...errors import Errors, Warnings
 from ...heads import Decoded
 from ...losses import Loss

@@ -22,7 +22,7 @@ from ...corpus.folder import PARTS, read_types
 from ...corpus.names import NAMES
 from ...corpus.parts import checksum, checksums, part_path
 from ...errors import Errors, Warnings
-from ...output.amounts import number
+from ...output.console import number
 from ...output.writing import coded_io, in_progress, write_file
 from ...training.provenance import (
     CURVE_FILE,
