@@ -34,7 +34,13 @@ from .formats.duplicates import Duplicates
 from .formats.options import Misaligned
 from .formats.sources import FORMATS, find_parts
 from .names import NAMES, Names, convert_names
-from .parts import replacing_parts, stream_docs, write_part
+from .parts import (  # noqa: F401  other packages import what they need of corpora from here
+    check_docs,
+    part_path,
+    replacing_parts,
+    stream_docs,
+    write_part,
+)
 from .rare import rare_types, tail_types
 from .tokenizers import Tokens, blank
 

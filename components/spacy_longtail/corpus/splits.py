@@ -20,10 +20,18 @@ from ..sentences import all_bounds, plain_text, sentence_lengths
 from ..settings import parse_pairs
 from .counts import count_docs, entity_bounds
 from .cutting import sentence_docs
-from .descriptions import TYPES, CorpusTypes, read_types
-from .folder import PARTS, check_corpus_folder, load_docs, write_corpus
+from .folder import (
+    PARTS,
+    TYPES,
+    CorpusTypes,
+    check_corpus_folder,
+    load_docs,
+    part_path,
+    read_types,
+    replacing_parts,
+    write_corpus,
+)
 from .likeness import sentence_keys
-from .parts import part_path, replacing_parts
 from .rare import tail_types
 from .stratification import connected_groups, holders_of, join_groups, stratify
 

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ..corpus.descriptions import read_types
-from ..corpus.parts import check_docs, part_path
+from ..corpus.folder import check_docs, part_path, read_types
 from ..output.targets import check_folder, check_outside, unless_holds
 from ..output.writing import whole_folder
 from ..records import Record

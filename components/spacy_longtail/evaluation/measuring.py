@@ -8,9 +8,7 @@ from pathlib import Path
 
 from spacy.language import Language
 
-from ..corpus.descriptions import CorpusTypes
-from ..corpus.folder import load_docs
-from ..corpus.parts import part_path
+from ..corpus.folder import CorpusTypes, load_docs, part_path
 from ..corpus.tokenizers import blank
 from ..records import Record
 from .evaluate import score_pipeline

@@ -19,8 +19,7 @@ from tqdm import tqdm
 
 from ..corpus.converted import ConvertedCorpus
 from ..corpus.cutting import bare
-from ..corpus.folder import CorpusTypes, load_docs, read_types, write_corpus
-from ..corpus.parts import part_path
+from ..corpus.folder import CorpusTypes, load_docs, part_path, read_types, write_corpus
 from ..corpus.splits import document_folds
 from ..corpus.suspects import Audit, OutOfFold, cleanlab, find_suspects
 from ..errors import Errors

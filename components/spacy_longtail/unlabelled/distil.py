@@ -9,10 +9,16 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from ..corpus.descriptions import CorpusTypes, read_types
-from ..corpus.folder import PARTS, stream_docs, write_corpus
+from ..corpus.folder import (
+    PARTS,
+    CorpusTypes,
+    check_docs,
+    part_path,
+    read_types,
+    stream_docs,
+    write_corpus,
+)
 from ..corpus.formats.context import Events
-from ..corpus.parts import check_docs, part_path
 from ..corpus.tokenizers import blank
 from ..corpus.type_words import type_words
 from ..encoders import located
