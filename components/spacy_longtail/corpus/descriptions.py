@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Annotated, NamedTuple
 
 from pydantic import AfterValidator, Field, StringConstraints, ValidationError
+from spacy.language import Language
 
 from ..errors import Errors
 from ..records import Record, problem_of
 from .labels import check_label
-from .tokenizers import Tokens
+from .tokenizers import Tokens, blank
 
 DECLARED = "corpus.json"
 TYPES = "types.json"
@@ -25,6 +26,10 @@ class CorpusTypes(NamedTuple):
     descriptions: dict[str, str] = {}  # noqa: RUF012  of types, in words; others are their names
     group_by: str | None = None  # key of user_data: documents of one value stay in one part or fold
     other_descriptions: dict[str, list[str]] = {}  # noqa: RUF012  in other words or languages
+
+    def blank(self) -> Language:
+        """Return a pipeline with only the tokenizer of the corpus."""
+        return blank(self.lang, self.tokens)
 
 
 TypeName = Annotated[str, AfterValidator(check_label)]

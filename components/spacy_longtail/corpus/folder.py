@@ -174,14 +174,6 @@ def _check_options(
         raise ValueError(Errors.L420.format(name="rare-mentions", problem=problem))
 
 
-def read_conversion(corpus: Path) -> Conversion:
-    """Return the record of a conversion.
-
-    corpus (Path): A folder that `convert` wrote.
-    """
-    return Conversion.model_validate_json((corpus / REPORT).read_bytes())
-
-
 def _types(
     report: Mapping[str, ConvertedPart],
     declared: Declared,

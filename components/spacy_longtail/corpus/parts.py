@@ -4,7 +4,7 @@ import hashlib
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -120,8 +120,9 @@ def write_part(folder: Path, part: str, docs: Iterable[Doc], docs_per_file: int 
     return Tally(sum(t.documents for t in tallies), sum(t.tokens for t in tallies), mentions)
 
 
-@contextmanager
-def replacing_parts(target: Path, parts: Iterable[str], files: Iterable[str] = ()) -> Iterator[Path]:
+def replacing_parts(
+    target: Path, parts: Iterable[str], files: Iterable[str] = ()
+) -> AbstractContextManager[Path]:
     """Replace parts of a corpus atomically, removing leftover files of earlier parts.
 
     target (Path): The folder of the corpus.
@@ -132,8 +133,7 @@ def replacing_parts(target: Path, parts: Iterable[str], files: Iterable[str] = (
     for path in stale:
         if path.is_dir() and any(p.suffix != ".spacy" for p in path.rglob("*") if p.is_file()):
             raise ValueError(Errors.L437.format(path=path, problem="it holds more than .spacy files"))
-    with replacing(target, [*stale, *(target / name for name in files)]) as folder:
-        yield folder
+    return replacing(target, [*stale, *(target / name for name in files)])
 
 
 def checksum(path: Path) -> str:

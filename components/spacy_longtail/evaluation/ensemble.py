@@ -9,8 +9,7 @@ from ..output.writing import whole_folder
 from ..records import Record
 from ..training.averaging import average, average_weights, refused
 from ..training.loading import load_pipeline, pipeline_folder, types_read_by
-from ..training.provenance import RunRecord, installed_versions, read_run, shell_command
-from ..training.train import BEST
+from ..training.provenance import BEST, RunRecord, installed_versions, read_run, shell_command
 from .evaluate import update_performance
 from .measuring import MeasuredPipeline, measure
 

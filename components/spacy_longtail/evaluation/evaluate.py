@@ -23,8 +23,7 @@ from ..pipes.secondary.gated_pipe import GatedPipe
 from ..pipes.token.ensemble_ner import EnsembleNER
 from ..scorers import make_ner_scorer
 from ..training.loading import load_for_types, pipeline_folder
-from ..training.provenance import method_of, read_curve, read_run
-from ..training.train import MODELS
+from ..training.provenance import MODELS, method_of, read_curve, read_run
 from ..types import ENTITY_SCORES
 from .analysis import analyse
 from .records import Document, Evaluation, Scores, TrainingSettings

@@ -35,7 +35,9 @@ from .loading import check_beginning, load_weights, sources_of_beginning, with_a
 from .optimizers import check_averages
 from .pretrained import warn_letters, warn_seen
 from .provenance import (
+    BEST,
     CURVE_FILE,
+    MODELS,
     RUN_FILE,
     RunRecord,
     installed_versions,
@@ -45,8 +47,6 @@ from .provenance import (
 )
 from .startup import use_gpu
 
-BEST = "model-best"
-MODELS = (BEST, "model-last")
 SAVED = "Saved pipeline to output directory"  # by spaCy, with a temporary folder
 COMMAND = "python -m spacy_longtail train "  # start of the command in run.json
 Matmul = Literal["spacy", "numpy"]

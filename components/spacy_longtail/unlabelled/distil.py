@@ -19,7 +19,6 @@ from ..corpus.folder import (
     write_corpus,
 )
 from ..corpus.formats.context import Events
-from ..corpus.tokenizers import blank
 from ..corpus.type_words import type_words
 from ..encoders import located
 from ..errors import Errors, Warnings
@@ -29,8 +28,8 @@ from ..output.writing import write_file
 from ..records import Record
 from ..training.filling import load_with_corpus_values
 from ..training.loading import load_for_types, load_pipeline
-from ..training.provenance import with_short_paths
-from ..training.train import BEST, check_trainable, refuse_parts, train_model
+from ..training.provenance import BEST, with_short_paths
+from ..training.train import check_trainable, refuse_parts, train_model
 from ..types import Block, Overrides
 from .mining import corpus_keys
 from .pool import PoolOptions, add_sentences, processed, read_pool
@@ -205,7 +204,7 @@ def _pseudo_labels(
             Warnings.W113.format(n=f"{n:,}", total=f"{total:,}", path=request.pool, types=shown),
             stacklevel=2,
         )
-    vocab, gold = blank(types.lang, types.tokens).vocab, part_path(request.gold, "train")
+    vocab, gold = types.blank().vocab, part_path(request.gold, "train")
     counts = _counted(chosen, seen, teacher, request)
     tags, lacking = teacher.soft_tags if request.soft else [], counts.lacking
     known_types = [t for t in teacher.labels if t not in lacking] if lacking else None

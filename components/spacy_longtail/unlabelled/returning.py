@@ -24,7 +24,6 @@ from ..corpus.formats.context import Context, Events, check_losses
 from ..corpus.formats.sources import find_parts
 from ..corpus.formats.tasks import prodigy_task
 from ..corpus.likeness import exact_key, text_key
-from ..corpus.tokenizers import blank
 from ..errors import Errors
 from ..output.writing import coded_io, write_file
 from ..sentences import by_punctuation
@@ -74,7 +73,7 @@ def merge_labels(
     RAISES (ValueError): If the file has other sentences than `mine` proposed, or nobody changed it.
     """
     types = read_types(corpus)
-    nlp = blank(types.lang, types.tokens)
+    nlp = types.blank()
     merged = Merged()
     context = Context(nlp, merged.events)
     parts = find_parts(labelled, PARTS, format, options).parts.values()

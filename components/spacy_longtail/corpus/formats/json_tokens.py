@@ -21,11 +21,6 @@ MISSING = "-"  # spaCy 2's tag of a token without annotation
 TOKENS_FIX = "Give every token a tag, or list spans as [first token, last token, type]."
 
 
-def has_tags(record: JsonObject, columns: Columns) -> bool:
-    """Return whether a record has a tag per token."""
-    return (columns.tag or TAG) in record
-
-
 def has_token_spans(record: JsonObject) -> bool:
     """Return whether a record has spans of tokens, as GLiNER's and DyGIE's have."""
     return TOKENIZED in record or ("sentences" in record and "ner" in record)

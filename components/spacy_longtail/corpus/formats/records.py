@@ -16,10 +16,10 @@ from .context import Context, Events
 from .json_files import JsonObject, read_records
 from .json_tokens import (
     PARAGRAPHS,
+    TAG,
     doc_of_tags,
     doc_of_token_spans,
     docs_of_paragraphs,
-    has_tags,
     has_token_spans,
 )
 from .offsets import in_characters
@@ -80,7 +80,7 @@ class JsonReader(TagOptions, SpanOptions):
         context (Context): Context of the conversion.
         tags (TagReader): Reads the tags of the record's file.
         """
-        has_tokens = has_tags(record, self.columns) or has_token_spans(record)
+        has_tokens = (self.columns.tag or TAG) in record or has_token_spans(record)
         if context.texts_only and (has_tokens or PARAGRAPHS in record):
             return
         if isinstance(record.get(PARAGRAPHS), list):

@@ -9,8 +9,8 @@ from thinc.types import Ints4d
 
 from ...corpus.folder import PARTS
 from ...corpus.statistics import Statistics
-from ...corpus.statistics import read_statistics as read_file
 from ...errors import Errors
+from ...records import read_record
 from ...training.provenance import DEV_SCORE, json_checksum
 from ..convergence import rising_of
 from ..records import Evaluation, read_evaluation
@@ -84,9 +84,9 @@ def read_statistics(path: Path) -> Statistics:
 
     path (Path): A file that the command `stats` wrote.
     RETURNS (Statistics): The statistics.
-    RAISES (ValueError): If a part or type is missing.
+    RAISES (ValueError): If the file is missing or wrong, or lacks a part or type (L405).
     """
-    stats = read_file(path)
+    stats = read_record(Statistics, path, "stats")
     problems = [] if stats.labels else ["it names no types"]
     problems += [
         f"parts.{part}.types lacks {label!r}"

@@ -25,6 +25,7 @@ from ...errors import Errors, Warnings
 from ...output.console import number
 from ...output.writing import coded_io, in_progress, write_file
 from ...training.provenance import (
+    BEST,
     CURVE_FILE,
     DEV_SCORE,
     RUN_FILE,
@@ -36,7 +37,6 @@ from ...training.provenance import (
     with_short_paths,
 )
 from ...training.startup import imported_code
-from ...training.train import BEST
 from .plan import Draw, Trial, title_of
 from .process import MODEL, ProcessEnd
 
