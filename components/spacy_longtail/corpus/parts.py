@@ -46,8 +46,11 @@ def write_docs(path: Path, docs: Iterable[Doc]) -> Tally:
     try:
         store.to_disk(path)
     except ValueError as error:  # of spaCy, where msgpack cannot hold it
-        fix = "Write several files of it: --docs-per-file 10000."
-        raise ValueError(Errors.L404.format(path=path.name, problem=error, fix=fix)) from error
+        raise ValueError(
+            Errors.L404.format(
+                path=path.name, problem=error, fix="Write several files of it: --docs-per-file 10000."
+            )
+        ) from error
     return Tally(len(store), n_tokens, mentions)
 
 

@@ -54,8 +54,7 @@ def build_ensemble(
     if len(places) < len(models):
         problem = "one pipeline is named twice"
     if problem:
-        fix = "Name runs of different seeds, each once."
-        raise refused(", ".join(map(str, runs)), problem, fix)
+        raise refused(", ".join(map(str, runs)), problem, "Name runs of different seeds, each once.")
     inputs = [*runs, *([] if gold is None else [gold])]
     check_folder(output, inputs, unless_holds(RECORD))
     check_outside(output, inputs, "folder")

@@ -163,8 +163,11 @@ def _checked(request: DistilRequest, output: Path) -> Block:
     """
     for path in (*(part_path(request.gold, part) for part in PARTS), request.pool):
         if not path.exists():
-            fix = "Name an existing pool, and run `split` if the corpus lacks a part."
-            raise ValueError(Errors.L402.format(path=path, fix=fix))
+            raise ValueError(
+                Errors.L402.format(
+                    path=path, fix="Name an existing pool, and run `split` if the corpus lacks a part."
+                )
+            )
     refuse_parts(request.overrides)
     config = load_with_corpus_values(request.config, request.gold, request.overrides)
     student = check_trainable(config, request.config)
@@ -192,12 +195,14 @@ def _pseudo_labels(
     n = seen.unscored.total()
     total = n + seen.scored
     if not any(reading.kept for reading in chosen):
-        threshold = request.policy.threshold
-        problem = (
-            f"of {seen.sentences} sentences, {seen.known} are in {request.gold}, and {seen.scored} of "
-            f"{total} entities in the others have scores, all below {threshold}"
+        raise ValueError(
+            Errors.L510.format(
+                path=request.pool,
+                problem=f"of {seen.sentences} sentences, {seen.known} are in {request.gold}, and "
+                f"{seen.scored} of {total} entities in the others have scores, all below "
+                f"{request.policy.threshold}",
+            )
         )
-        raise ValueError(Errors.L510.format(path=request.pool, problem=problem))
     if n:
         shown = ", ".join(f"{label} {k:,}" for label, k in seen.unscored.most_common())
         warnings.warn(

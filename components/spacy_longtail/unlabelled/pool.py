@@ -97,8 +97,9 @@ def read_pool(source: Path, nlp: Language, options: PoolOptions, events: Events)
             n_texts += 1
             yield doc
     if not n_texts:
-        fix = f"Skipped: {events.summary() or 'nothing'}."
-        raise ValueError(Errors.L403.format(path=source, fix=fix))
+        raise ValueError(
+            Errors.L403.format(path=source, fix=f"Skipped: {events.summary() or 'nothing'}.")
+        )
 
 
 def pool_files(source: Path, options: PoolOptions, context: Context) -> list[tuple[Path, Iterator[Doc]]]:

@@ -49,8 +49,11 @@ class ArticleReader(FileOptions, SpanOptions):
         for i, name in enumerate(HEADER, 1):
             place, line = next(rows, (Place(path, i), ""))
             if not line.startswith(f"{name}: "):
-                problem = f"expected a header line that begins with '{name}: '"
-                raise unreadable(place, problem, "docs/corpora.md shows an article.")
+                raise unreadable(
+                    place,
+                    f"expected a header line that begins with '{name}: '",
+                    "docs/corpora.md shows an article.",
+                )
             header[name] = line.partition(": ")[2].strip()
         for place, line in rows:
             if not line.strip():
@@ -60,8 +63,11 @@ class ArticleReader(FileOptions, SpanOptions):
             starts.add(len(text))
             for span in sentence.spans:
                 if span.label not in (context.labels or (span.label,)):
-                    problem = f"unknown type {span.label!r} instead of {', '.join(context.labels)}"
-                    raise unreadable(span.place, problem, "Declare it in corpus.json, or correct it.")
+                    raise unreadable(
+                        span.place,
+                        f"unknown type {span.label!r} instead of {', '.join(context.labels)}",
+                        "Declare it in corpus.json, or correct it.",
+                    )
                 at = len(text) + span.start, len(text) + span.end
                 spans.append(span._replace(start=at[0], end=at[1]))
             text += sentence.text
@@ -176,8 +182,9 @@ class OpenReader(FileOptions, SpanOptions):
         try:
             by_number = {str(i): words for i, (_, words) in enumerate(json.loads(text))}
         except (ValueError, TypeError, RecursionError) as error:
-            fix = 'Write a list of ["source", ["token", ...]].'
-            raise unreadable(Place(source, 1), error, fix) from error
+            raise unreadable(
+                Place(source, 1), error, 'Write a list of ["source", ["token", ...]].'
+            ) from error
         reader = TagReader(context, "auto")
         for place, line in lines(path, self.encoding):
             number, _, listed = line.strip().partition("\t")
@@ -185,8 +192,11 @@ class OpenReader(FileOptions, SpanOptions):
                 continue
             words = by_number.pop(number, None)
             if not isinstance(words, list) or not words:
-                problem = f"{SENTENCES} has no tokens of number {number[:20]!r}, or it comes twice"
-                raise unreadable(place, problem, LIST_FIX)
+                raise unreadable(
+                    place,
+                    f"{SENTENCES} has no tokens of number {number[:20]!r}, or it comes twice",
+                    LIST_FIX,
+                )
             tokens = [TaggedToken(place, check_text(word, place)) for word in words]
             doc = Doc(context.nlp.vocab, words=[token.word for token in reader.read(tokens)])
             mentions = () if listed == "-" else _mentions(doc, listed, place, context.events)

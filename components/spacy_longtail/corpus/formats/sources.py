@@ -114,8 +114,11 @@ class Source(NamedTuple):
                 context.events.add("long", "documents", place, f"{doc.text[:40]!r}...")
             yield doc
         if is_empty:
-            fix = f"Skipped: {context.events.summary() or 'nothing'}."
-            raise ValueError(Errors.L403.format(path=self.path, fix=fix))
+            raise ValueError(
+                Errors.L403.format(
+                    path=self.path, fix=f"Skipped: {context.events.summary() or 'nothing'}."
+                )
+            )
 
     def _items(self, context: Context) -> Iterator[Doc | Text]:
         for path in self.files:

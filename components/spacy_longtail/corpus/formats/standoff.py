@@ -43,8 +43,11 @@ class BratReader(FileOptions, SpanOptions):
             elif match := BOUND.fullmatch(line):
                 bounds.append((place, match[1], match[2], match[3]))
             elif line.strip():
-                problem = f"expected an annotation, found {line[:60]!r}"
-                raise unreadable(place, problem, "brat writes T1 TAB type start end TAB text.")
+                raise unreadable(
+                    place,
+                    f"expected an annotation, found {line[:60]!r}",
+                    "brat writes T1 TAB type start end TAB text.",
+                )
         text = read_text(path, encoding, newline="")  # brat counts the line ends as they are
         folded = text.replace("\r\n", "\n")  # as other programs count
         if not _stand_in(text, bounds) and _stand_in(folded, bounds):

@@ -65,8 +65,11 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
         with _open(path) as file:
             yield file
     except BROKEN_GZIP as error:
-        problem = f"this is not an intact gzip file: {error}"
-        raise unreadable(Place(path, 1), problem, "Copy it again, or unpack it yourself.") from error
+        raise unreadable(
+            Place(path, 1),
+            f"this is not an intact gzip file: {error}",
+            "Copy it again, or unpack it yourself.",
+        ) from error
 
 
 @contextmanager
@@ -85,8 +88,11 @@ def open_text(path: Path, encoding: str, newline: str | None = None) -> Iterator
         with _opened(path) as source, io.TextIOWrapper(source, name, newline=newline) as file:
             yield file
     except UnicodeError as error:
-        problem = f"this is not {encoding}: {getattr(error, 'reason', error)}"
-        raise unreadable(Place(path, _bad_line(path, name)), problem, ENCODING) from error
+        raise unreadable(
+            Place(path, _bad_line(path, name)),
+            f"this is not {encoding}: {getattr(error, 'reason', error)}",
+            ENCODING,
+        ) from error
 
 
 def _bad_line(path: Path, encoding: str) -> int:
@@ -128,8 +134,9 @@ def xml_elements(path: Path, tag: str) -> Iterator[ElementTree.Element]:
                     element.clear()
         except (ElementTree.ParseError, LookupError, ValueError) as error:  # of an encoding, too
             line, _ = getattr(error, "position", (1, 0))
-            problem = f"this is no XML: {error}"
-            raise unreadable(Place(path, line), problem, "Export the file again.") from error
+            raise unreadable(
+                Place(path, line), f"this is no XML: {error}", "Export the file again."
+            ) from error
 
 
 def read_text(path: Path, encoding: str, newline: str | None = None) -> str:

@@ -234,10 +234,13 @@ def choose(
         return by_name[first], named[0], False
     scored = [system for system in named if system.dev()]
     if not scored and named and ours is None:
-        problem = (
-            f"none of {', '.join(s.name for s in named)} has performance.ents_macro_f, its score on dev."
+        raise ValueError(
+            Errors.L487.format(
+                problem=f"none of {', '.join(s.name for s in named)} has performance.ents_macro_f, "
+                "its score on dev.",
+                fix="Name one with --ours.",
+            )
         )
-        raise ValueError(Errors.L487.format(problem=problem, fix="Name one with --ours."))
     if not scored:
         raise ValueError(Errors.L410.format(role="method to compare", name=ours, found=names))
     return by_name[first], max(scored, key=lambda system: mean(system.dev()) or 0.0), True

@@ -85,9 +85,12 @@ def tagged_entities(
 def check_taught(loss: Loss, examples: Iterable[Example], who: str) -> None:
     """Refuse a loss on soft targets if no training document has any (L513)."""
     if loss.reads_soft and all(read_soft(eg.reference) is None for eg in examples):
-        problem = f"no document of the training corpus has any for {loss} of {who}"
-        fix = "Train on a corpus that `distil --soft` wrote, or set share = 0."
-        raise ValueError(Errors.L513.format(problem=problem, fix=fix))
+        raise ValueError(
+            Errors.L513.format(
+                problem=f"no document of the training corpus has any for {loss} of {who}",
+                fix="Train on a corpus that `distil --soft` wrote, or set share = 0.",
+            )
+        )
 
 
 def soft_targets(examples: Sequence[Example], codec: TagCodec, who: str) -> SoftTargets | None:
