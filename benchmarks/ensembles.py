@@ -23,7 +23,7 @@ from spacy_longtail.evaluation.evaluate import evaluate_model
 from spacy_longtail.evaluation.records import write_evaluation
 from spacy_longtail.evaluation.report.systems import read_run
 from spacy_longtail.evaluation.significance import compare, named_metrics, stack
-from spacy_longtail.training.train import BEST
+from spacy_longtail.training.provenance import BEST
 from spacy_longtail.unlabelled.distil import STUDENT, DistilRequest, distil
 
 RESULTS = Path(__file__).parent / "results" / "ensembles.jsonl"

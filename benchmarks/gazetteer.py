@@ -20,7 +20,7 @@ from spacy.training import Corpus
 from spacy_longtail.corpus.converted import ConvertedCorpus
 from spacy_longtail.corpus.parts import part_path
 from spacy_longtail.evaluation.evaluate import evaluate_model
-from spacy_longtail.training.train import BEST
+from spacy_longtail.training.provenance import BEST
 
 RESULTS = Path(__file__).parent / "results" / "gazetteer.jsonl"
 PARTS = ("dev", "test")

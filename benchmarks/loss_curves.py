@@ -23,7 +23,7 @@ from spacy.util import fix_random_seed
 from typer import Option
 
 from spacy_longtail.chains.tags import TagCodec
-from spacy_longtail.corpus.soft import write_soft
+from spacy_longtail.corpus.cutting import write_soft
 
 ROOT = Path(__file__).resolve().parent.parent
 SCORER = {"@scorers": "longtail.ner_scorer.v1"}

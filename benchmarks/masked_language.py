@@ -32,7 +32,8 @@ from spacy_longtail.evaluation.evaluate import score_pipeline
 from spacy_longtail.layers.torch_transformer import PieceEncoder
 from spacy_longtail.pipes.token.pretrained_head import read_pretrained
 from spacy_longtail.training.loading import load_pipeline
-from spacy_longtail.training.train import BEST, train_model
+from spacy_longtail.training.provenance import BEST
+from spacy_longtail.training.train import train_model
 
 RESULTS = Path(__file__).parent / "results" / "masked_language.jsonl"
 CONFIG = Path(__file__).parents[1] / "configs" / "transformer.cfg"

@@ -27,7 +27,7 @@ from spacy_longtail.evaluation.measuring import words_per_second
 from spacy_longtail.evaluation.records import Evaluation, TrainingSettings, write_evaluation
 from spacy_longtail.evaluation.report import read_report, summary_table
 from spacy_longtail.evaluation.significance import MACRO
-from spacy_longtail.training.train import BEST
+from spacy_longtail.training.provenance import BEST
 
 RESULTS = Path(__file__).parent / "results" / "pairs.jsonl"
 PARTS = ("dev", "test")

@@ -24,7 +24,8 @@ from spacy_longtail.corpus.parts import part_path
 from spacy_longtail.evaluation.ensemble import build_ensemble
 from spacy_longtail.evaluation.evaluate import score_pipeline
 from spacy_longtail.training.loading import load_pipeline
-from spacy_longtail.training.train import BEST, train_model
+from spacy_longtail.training.provenance import BEST
+from spacy_longtail.training.train import train_model
 from spacy_longtail.types import Overrides
 from spacy_longtail.unlabelled.distil import STUDENT, DistilRequest, distil
 

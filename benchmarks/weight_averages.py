@@ -17,7 +17,7 @@ from spacy_longtail.corpus.converted import ConvertedCorpus
 from spacy_longtail.corpus.parts import part_path
 from spacy_longtail.evaluation.ensemble import build_ensemble
 from spacy_longtail.evaluation.evaluate import evaluate_model
-from spacy_longtail.training.train import BEST
+from spacy_longtail.training.provenance import BEST
 
 RESULTS = Path(__file__).parent / "results" / "weight_averages.jsonl"
 PARTS = ("dev", "test")

@@ -30,9 +30,9 @@ from spacy.util import registry
 from thinc.api import Config
 
 from spacy_longtail import convert_ner
-from spacy_longtail.corpus.formats.docbin import write_docs
+from spacy_longtail.corpus.cutting import write_soft
 from spacy_longtail.corpus.names import write_names
-from spacy_longtail.corpus.soft import write_soft
+from spacy_longtail.corpus.parts import write_docs
 from spacy_longtail.training.averaging import average
 from tests.util import ROOT, SENTENCES, blank, new_file, parse, tiny_bert, toy_vectors
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from spacy_longtail.readers.gazetteer import Reliability, read_gazetteer
+from spacy_longtail.pipes.gazetteer import Reliability, read_gazetteer
 from spacy_longtail.types import ANNOTATED_TYPES
 from tests.util import Fixed, blank, entities, one_pipe, parse, words
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from spacy.language import Language
 from spacy.tokens import DocBin
 
+from spacy_longtail.corpus.cutting import read_soft
 from spacy_longtail.corpus.descriptions import read_types
 from spacy_longtail.corpus.names import write_names
-from spacy_longtail.corpus.soft import read_soft
 from spacy_longtail.training.train import train_model
 from spacy_longtail.types import ANNOTATED_TYPES
 from spacy_longtail.unlabelled import distil as module

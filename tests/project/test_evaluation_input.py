@@ -7,7 +7,7 @@ import sys
 import pytest
 import srsly
 
-from spacy_longtail.training.seen import SEEN_FILE
+from spacy_longtail.training.pretrained import SEEN_FILE
 from tests.util import corpus_of, invoke, one_pipe, refused, run_app, tiny_cnn, toy_corpus, write_files
 
 

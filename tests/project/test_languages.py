@@ -10,7 +10,7 @@ from thinc.api import Config
 
 from spacy_longtail.encoders import in_language
 from spacy_longtail.studies.matrix.pretrained_candidates import find_pretrained
-from spacy_longtail.training.letters import share_of_letters
+from spacy_longtail.training.pretrained import share_of_letters
 from spacy_longtail.training.train import train_model
 from tests.project.pretraining import run_pretrain
 from tests.util import config_file, corpus_of, run_app, run_spacy, tiny_cnn

@@ -18,8 +18,8 @@ from spacy_longtail.heads.outputs import output_of
 from spacy_longtail.pretraining.donors import read_donors
 from spacy_longtail.training.filling import load_with_corpus_values
 from spacy_longtail.training.loading import load_weights
-from spacy_longtail.training.seen import SEEN_FILE as SEEN
-from spacy_longtail.training.seen import sketch
+from spacy_longtail.training.pretrained import SEEN_FILE as SEEN
+from spacy_longtail.training.pretrained import sketch
 from tests.project.pretraining import RATES, check_scores, killed, resumed
 from tests.project.pretraining import run_pretrain as run
 from tests.util import (

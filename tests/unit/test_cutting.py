@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from spacy_longtail.corpus.cutting import cut
+from spacy_longtail.corpus.cutting import SOFT, cut, read_soft, write_soft
 from spacy_longtail.corpus.examples import sentences_with, trim_whitespace
-from spacy_longtail.corpus.soft import SOFT, read_soft, write_soft
 from tests.util import SENTENCES, blank, document, parse, start_sentences, tags_of
 
 NLP = blank()

@@ -9,9 +9,8 @@ from spacy.training import Example
 from thinc.api import Ragged
 
 from spacy_longtail.chains.tags import TagCodec
-from spacy_longtail.corpus.cutting import bare
-from spacy_longtail.corpus.formats.docbin import write_docs
-from spacy_longtail.corpus.soft import SOFT, read_soft, write_soft
+from spacy_longtail.corpus.cutting import SOFT, bare, read_soft, write_soft
+from spacy_longtail.corpus.parts import write_docs
 from spacy_longtail.heads import Gold, SoftmaxHead
 from spacy_longtail.losses import CrossEntropy, Dice, Distillation, Focal, LabelWeights, MoM
 from spacy_longtail.pipes.token.gold import soft_targets

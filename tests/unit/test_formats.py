@@ -18,9 +18,9 @@ from spacy_longtail.cli.convert import convert as convert_command
 from spacy_longtail.corpus import folder as corpora
 from spacy_longtail.corpus.folder import convert_corpus, load_docs
 from spacy_longtail.corpus.formats.context import MEANINGS, Context, Events
-from spacy_longtail.corpus.formats.docbin import write_docs
 from spacy_longtail.corpus.formats.options import Columns, parse_columns, read_tag_names
 from spacy_longtail.corpus.formats.sources import FORMATS, find_parts
+from spacy_longtail.corpus.parts import write_docs
 from spacy_longtail.corpus.tokenizers import blank
 from tests.util import new_file, save_docs, tags_of, write_files
 

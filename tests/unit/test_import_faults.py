@@ -9,7 +9,7 @@ import spacy
 from spacy.tokens import Doc, DocBin
 
 from spacy_longtail.corpus import folder
-from spacy_longtail.corpus.folder import convert_corpus, read_conversion, read_types, stream_docs
+from spacy_longtail.corpus.folder import REPORT, Conversion, convert_corpus, read_types, stream_docs
 from spacy_longtail.corpus.formats.context import Events
 from spacy_longtail.corpus.formats.options import Columns
 from spacy_longtail.corpus.formats.sources import FORMATS
@@ -37,7 +37,8 @@ def converted(source, **options):
     convert_corpus(source, target, **options)
     docs = stream_docs(target / "all.spacy", NLP.vocab)
     found = [(doc.text, [(ent.text, ent.label_) for ent in doc.ents]) for doc in docs]
-    return found, read_conversion(target).parts["all"].events
+    report = Conversion.model_validate_json((target / REPORT).read_bytes())
+    return found, report.parts["all"].events
 
 
 def conllu(*words, text=""):

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from spacy_longtail.output import writing
-from spacy_longtail.output.amounts import number, p_value, percent, signed, verb
-from spacy_longtail.output.tables import text_table
+from spacy_longtail.output.console import number, p_value, percent, signed, text_table, verb
 from spacy_longtail.output.targets import check_file, check_folder, has_mark
 from spacy_longtail.output.writing import NEW, replacing, set_aside, whole_folder, write_file
 from tests.util import new_file, tree, write_files

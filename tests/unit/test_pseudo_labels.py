@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from spacy.tokens import Span
 from spacy.training import Example
 
+from spacy_longtail.corpus.cutting import read_soft
 from spacy_longtail.corpus.likeness import text_key
-from spacy_longtail.corpus.soft import read_soft
 from spacy_longtail.pipes.scores.spans import ScoredSpan, write_scores
 from spacy_longtail.types import ENTITY_SCORES
 from spacy_longtail.unlabelled.pseudo_labels import (

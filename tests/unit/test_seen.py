@@ -12,8 +12,8 @@ from spacy_longtail.pipes.sources import sources_of
 from spacy_longtail.studies.matrix import pretrained_candidates
 from spacy_longtail.studies.matrix.advice import planned
 from spacy_longtail.studies.matrix.pretrained_candidates import find_pretrained
-from spacy_longtail.training import seen
-from spacy_longtail.training.seen import (
+from spacy_longtail.training import pretrained
+from spacy_longtail.training.pretrained import (
     MIN_WORDS,
     SAMPLED,
     SEEN_FILE,
@@ -114,7 +114,7 @@ def test_pretraining_sentences_are_compared_with_dev_and_test(place, corpus, enc
 
 def test_a_corpus_is_read_once_for_all_methods(corpus, encoder, monkeypatch):
     read = []
-    monkeypatch.setattr(seen, "seen_share", lambda *given: read.append(given) or 0.0)
+    monkeypatch.setattr(pretrained, "seen_share", lambda *given: read.append(given) or 0.0)
     config = Config({"components": {"tok2vec": {"source": str(encoder)}}})
     folder = corpus({"train": "dusk", "dev": "night"})
 

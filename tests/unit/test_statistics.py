@@ -20,7 +20,7 @@ from spacy_longtail.corpus.converted import ConvertedCorpus
 from spacy_longtail.corpus.counts import count_doc, count_docs, entity_bounds
 from spacy_longtail.corpus.folder import PARTS, CorpusTypes, convert_corpus, write_corpus
 from spacy_longtail.corpus.rare import tail_types
-from spacy_longtail.corpus.statistics import Statistics, read_statistics
+from spacy_longtail.corpus.statistics import Statistics
 from spacy_longtail.corpus.statistics.counting import buckets, counted_sentences, marked_up, tally_part
 from spacy_longtail.corpus.statistics.diagnosis import ADVICE, diagnose
 from tests.util import (
@@ -289,7 +289,7 @@ def test_the_command_prints_and_writes(corpus, tmp_path):
         assert text in shown.output
     found = json.loads(target.read_text(encoding="utf8"))
     assert found == json.loads(json.dumps(corpus_statistics(corpus)))
-    assert read_statistics(target) == ConvertedCorpus(corpus).statistics
+    assert Statistics.model_validate(found) == ConvertedCorpus(corpus).statistics
     assert json.loads(run_app("stats", corpus, "--json").output) == found
 
 

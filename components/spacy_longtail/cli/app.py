@@ -6,20 +6,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-import typer
-from typer import Argument, Option
+from typer import Argument, Context, Exit, Option, Typer
 from typer.core import TyperCommand
 
 from ..aliases import OPTIONS
 from ..errors import Errors
 from ..evaluation.measuring import MeasuredPipeline
-from ..output.amounts import percent
-from ..output.console import echo
-from ..output.tables import text_table
-from ..training.startup import import_code
+from ..output.console import echo, percent, text_table
+from ..training.startup import import_code, use_gpu
 from .boundary import Program, marked, version_line
 
-app = typer.Typer(
+app = Typer(
     name="spacy_longtail",
     help="NER for rare entity types: convert and inspect a corpus, train, evaluate and report.",
     cls=Program,
@@ -30,10 +27,10 @@ app = typer.Typer(
 class WithEarlierNames(TyperCommand):
     """Command that accepts earlier names of its options as well, with a warning."""
 
-    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:  # type: ignore[override]
         """Replace earlier names of options, then parse the arguments.
 
-        ctx (typer.Context): Context of the command.
+        ctx (Context): Context of the command.
         args (list[str]): Arguments after the command's name; changed in place.
         RETURNS (list[str]): Arguments that the command's parameters did not consume.
         """
@@ -69,13 +66,23 @@ Code = Annotated[
     Path | None,
     Option("--code", "-c", callback=_import_code, help="Python file to import, with your own code."),
 ]
-GpuId = Annotated[int, Option(min=-1, help="ID of the GPU, or -1 for the CPU.")]
+GPU = "ID of the GPU, or -1 for the CPU."
+GpuId = Annotated[int, Option(min=-1, help=GPU)]
+
+
+def _use_gpu(gpu_id: int) -> int:
+    use_gpu(gpu_id)
+    return gpu_id
+
+
+# of commands that compute in this process, whatever their other options are
+Gpu = Annotated[int, Option(min=-1, callback=_use_gpu, help=GPU)]
 
 
 def _print_version(wanted: bool) -> None:
     if wanted:
         sys.stdout.write(f"{version_line()}\n")
-        raise typer.Exit
+        raise Exit
 
 
 @app.callback()
@@ -94,10 +101,10 @@ def program(
     """NER for rare entity types: convert and inspect a corpus, train, evaluate and report."""
 
 
-def refuse_given(context: typer.Context, names: Sequence[str], problem: str) -> None:
+def refuse_given(context: Context, names: Sequence[str], problem: str) -> None:
     """Refuse options of the command line that would be ignored.
 
-    context (typer.Context): Context of the command.
+    context (Context): Context of the command.
     names (Sequence[str]): Names of the command's parameters.
     problem (str): Reason why they would be ignored, for the message.
     RAISES (ValueError): If one of them was given.

@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import Annotated
 
 import srsly
-import typer
-from typer import Option
+from typer import Context, Exit, Option
 from wasabi import msg
 
 from ..corpus.checks import Check, check_corpus
 from ..corpus.formats.context import excerpt
 from ..corpus.suspects import Audit, ReviewFormat, problem, review_records
-from ..output.amounts import number
+from ..output.console import number
 from ..output.targets import check_file
 from ..output.writing import write_file
 from ..training.out_of_fold import audit_corpus
@@ -29,7 +28,7 @@ MAX_CHARACTERS_SHOWN = 200  # of a text, unless --verbose
 
 @app.command(rich_help_panel=CORPUS_PANEL)
 def audit(
-    context: typer.Context,
+    context: Context,
     corpus: Corpus,
     output: Annotated[
         Path | None,
@@ -71,7 +70,7 @@ def audit(
         else:
             _print_checks(checks, verbose)
         if any(check.level == "fail" for check in checks):
-            raise typer.Exit(FAILED)
+            raise Exit(FAILED)
         return None
     refuse_given(context, ["verbose"], "it applies to the checks alone, which run without -o")
     use_gpu(gpu_id)

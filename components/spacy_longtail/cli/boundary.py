@@ -21,8 +21,7 @@ from wasabi import Printer
 from ..about import __version__
 from ..errors import Errors
 from ..faults import is_coded, is_out_of_memory, message_of, raised_in
-from ..output.amounts import number
-from ..output.console import any_console
+from ..output.console import any_console, number
 from ..training.startup import end_processes
 
 if TYPE_CHECKING:

@@ -8,15 +8,14 @@ from wasabi import msg
 
 from ..corpus.boundaries import SENTENCIZER
 from ..corpus.descriptions import has_open_types
-from ..corpus.folder import ConvertedPart, convert_corpus, read_conversion
+from ..corpus.folder import REPORT, Conversion, ConvertedPart, convert_corpus
 from ..corpus.formats.context import MEANINGS
 from ..corpus.formats.duplicates import Duplicates
 from ..corpus.formats.options import Scheme, parse_columns, read_tag_names
 from ..corpus.formats.sources import FORMATS
 from ..corpus.rare import RARE_MENTIONS, RARE_SHARE, rare_sentence
 from ..corpus.tokenizers import Tokens
-from ..output.amounts import number
-from ..output.console import echo
+from ..output.console import echo, number
 from ..training.loading import load_pipeline
 from .app import CORPUS_PANEL, Code, Json, app, print_json
 from .options import Allow, Misalignment, OffsetUnit, given_options
@@ -140,7 +139,8 @@ def convert(
         rare_mentions=rare_mentions,
         **options,
     )
-    conversion, is_open = read_conversion(target), has_open_types(target)
+    conversion = Conversion.model_validate_json((target / REPORT).read_bytes())
+    is_open = has_open_types(target)
     if as_json:
         data = {"open": True} if is_open else {"labels": types.labels, "tail": types.tail}
         return print_json({**conversion.as_json(), **data})

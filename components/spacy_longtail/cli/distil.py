@@ -8,16 +8,14 @@ from typing import Annotated
 from typer import Argument, Option
 from wasabi import msg
 
-from ..output.amounts import number
-from ..output.console import echo
-from ..training.startup import use_gpu
+from ..output.console import echo, number
 from ..unlabelled.distil import RECORD, DistilRequest, distil
 from ..unlabelled.pool import PoolOptions
 from ..unlabelled.pseudo_labels import PseudoLabelPolicy
 from .app import (
     UNLABELLED_PANEL,
     Code,
-    GpuId,
+    Gpu,
     Json,
     WithEarlierNames,
     app,
@@ -63,7 +61,7 @@ def distil_command(
     seed: Seed = 0,
     settings: Set = None,
     code: Code = None,
-    gpu_id: GpuId = -1,
+    gpu_id: Gpu = -1,
     as_json: Json = False,
 ) -> None:
     """Train a small pipeline on the predictions of a large one and on your annotated corpus.
@@ -73,7 +71,6 @@ def distil_command(
     Teacher, student and a student trained only on the gold corpus are compared on the gold test
     part.
     """
-    use_gpu(gpu_id)
     request = DistilRequest(
         teacher=teacher,
         pool=pool,

@@ -3,18 +3,16 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-from typer import Argument, Option
+from typer import Argument, Context, Option
 from wasabi import msg
 
 from ..evaluation.ensemble import build_ensemble
-from ..training.startup import use_gpu
-from .app import PIPELINE_PANEL, Code, GpuId, Json, app, print_json, print_measured, refuse_given, say
+from .app import PIPELINE_PANEL, Code, Gpu, Json, app, print_json, print_measured, refuse_given, say
 
 
 @app.command("ensemble", rich_help_panel=PIPELINE_PANEL)
 def ensemble_command(
-    context: typer.Context,
+    context: Context,
     runs: Annotated[
         list[Path],
         Argument(help="Trained pipelines: folders that `train` wrote, pipelines or packages."),
@@ -29,7 +27,7 @@ def ensemble_command(
         Option("--weights", help="Average the weights. All runs must start from the same encoder."),
     ] = False,
     code: Code = None,
-    gpu_id: GpuId = -1,
+    gpu_id: Gpu = -1,
     as_json: Json = False,
 ) -> None:
     """Combine the token NERs of several trained pipelines by averaging their tag probabilities.
@@ -40,7 +38,6 @@ def ensemble_command(
     """
     if gold is None:
         refuse_given(context, ["part"], "it needs --gold")
-    use_gpu(gpu_id)
     ensemble = build_ensemble(runs, output, gold, part, weights, say)
     if as_json:
         return print_json(ensemble.model_dump())

@@ -6,8 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-import typer
-from typer import Argument, Option
+from typer import Argument, BadParameter, Context, Option
 from wasabi import msg
 
 from ..corpus.converted import ConvertedCorpus
@@ -27,7 +26,7 @@ from ..evaluation.report import (
 )
 from ..evaluation.report.systems import AVERAGES
 from ..evaluation.report.wording import usage_in_words
-from ..output.amounts import percent
+from ..output.console import percent
 from ..output.targets import check_file
 from ..training.startup import use_gpu
 from .app import TRAINING_PANEL, Code, GpuId, Json, app, print_json, print_table, refuse_given
@@ -36,7 +35,7 @@ from .options import read_pairs
 
 @app.command(rich_help_panel=TRAINING_PANEL)
 def evaluate(
-    context: typer.Context,
+    context: Context,
     model: Annotated[
         Path,
         Argument(help="Folder or package of a pipeline. With --report, a folder of evaluations."),
@@ -97,9 +96,7 @@ def evaluate(
         )
         return _report(model, report, baseline, ours, card, as_json)
     if corpus is None or report is not None:
-        raise typer.BadParameter(
-            "Give a pipeline and a CORPUS, or a folder of evaluations and --report."
-        )
+        raise BadParameter("Give a pipeline and a CORPUS, or a folder of evaluations and --report.")
     refuse_given(context, ["baseline", "ours", "card"], "it needs --report")
     use_gpu(gpu_id)
     if output is not None:

@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-from typer import Argument, Option
+from typer import Argument, Exit, Option
 from wasabi import msg
 
 from ..corpus.folder import read_types
@@ -24,7 +23,7 @@ def _print_list(wanted: bool) -> None:
             [(name, first_sentence(recipe.comment)) for name, recipe in read_recipes().items()],
             "ll",
         )
-        raise typer.Exit
+        raise Exit
 
 
 def first_sentence(comment: str) -> str:

@@ -10,8 +10,7 @@ import typer
 from typer import Argument, Option
 
 from ..extras import require
-from ..output.amounts import number
-from ..output.console import echo
+from ..output.console import echo, number
 from ..studies.matrix.rounds import fold_plan
 from ..studies.matrix.summary import summarize_trials
 from ..studies.matrix.writing import summary_tables, write_matrix_report

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from typer import Argument, Option
 from wasabi import msg
 
-from ..output.amounts import number
+from ..output.console import number
 from ..unlabelled.returning import CONFLICTS, merge_labels
 from .app import UNLABELLED_PANEL, Corpus, Json, app, print_json
 from .options import Allow, Misalignment, OffsetUnit, given_options

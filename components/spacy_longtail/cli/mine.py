@@ -4,17 +4,15 @@ from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
-import typer
-from typer import Argument, Option
+from typer import Argument, BadParameter, Option
 from wasabi import msg
 
-from ..output.amounts import number
-from ..training.startup import use_gpu
+from ..output.console import number
 from ..unlabelled.mining import Mined, mine
 from ..unlabelled.pool import PoolOptions
 from ..unlabelled.proposals import DEFAULT_NAMES, ProposalFormat
 from ..unlabelled.scan import RANDOM
-from .app import UNLABELLED_PANEL, Code, GpuId, Json, app, print_json, print_table
+from .app import UNLABELLED_PANEL, Code, Gpu, Json, app, print_json, print_table
 from .options import (
     BatchSize,
     Encoding,
@@ -82,17 +80,14 @@ def mine_command(
     n_process: Processes = 1,
     seed: Seed = 0,
     code: Code = None,
-    gpu_id: GpuId = -1,
+    gpu_id: Gpu = -1,
     as_json: Json = False,
 ) -> None:
     """Propose sentences of a pool for you to label: those most likely to mention rare types."""
     output = output or Path(DEFAULT_NAMES[format])
     suffix = Path(DEFAULT_NAMES[format]).suffix
     if output.suffix != suffix and (format == "spacy" or output.suffix in SUFFIXES):
-        raise typer.BadParameter(
-            f"--format {format} writes {suffix} files, found --output {output.name}."
-        )
-    use_gpu(gpu_id)
+        raise BadParameter(f"--format {format} writes {suffix} files, found --output {output.name}.")
     mined = mine(
         pipeline,
         pool,

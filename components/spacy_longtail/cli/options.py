@@ -4,8 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-from typer import Argument, Option
+from typer import Argument, BadParameter, Option
 
 from ..corpus.formats.options import Misaligned, Offsets
 from ..settings import parse_pairs
@@ -69,7 +68,7 @@ def given_options(**options: object) -> dict[str, object]:
 
 def _processes(n: int) -> int:
     if n == 0 or n < -1 or n > MAX_PROCESSES:
-        raise typer.BadParameter(f"--n-process is from 1 to {MAX_PROCESSES}, or -1 for one per core.")
+        raise BadParameter(f"--n-process is from 1 to {MAX_PROCESSES}, or -1 for one per core.")
     return n
 
 
@@ -89,7 +88,7 @@ def read_settings(given: Sequence[str] | None) -> Overrides:
     for text in given or ():
         name, separator, value = text.partition("=")
         if not (separator and "." in name):
-            raise typer.BadParameter(f"--set takes SECTION.NAME=VALUE, found {text!r}.")
+            raise BadParameter(f"--set takes SECTION.NAME=VALUE, found {text!r}.")
         settings[name] = from_override(value)
     return settings
 
@@ -112,7 +111,7 @@ def read_pairs(
     try:
         return parse_pairs(given or (), convert)
     except ValueError as error:
-        raise typer.BadParameter(
+        raise BadParameter(
             f"{option} takes {form}, each name once, found {' '.join(given or ())!r}."
         ) from error
 
@@ -128,7 +127,7 @@ def read_numbers(option: str, text: str | None) -> list[int] | None:
     try:
         return None if text is None else [int(part) for part in text.split(",")]
     except ValueError as error:
-        raise typer.BadParameter(f"{option} takes numbers such as 20,50, found {text!r}.") from error
+        raise BadParameter(f"{option} takes numbers such as 20,50, found {text!r}.") from error
 
 
 def read_names(option: str, text: str | None) -> tuple[str, ...]:
@@ -141,5 +140,5 @@ def read_names(option: str, text: str | None) -> tuple[str, ...]:
     """
     names = tuple(name for part in (text or "").split(",") if (name := part.strip()))
     if text is not None and len(names) != max(1, len({*names})):
-        raise typer.BadParameter(f"{option} takes names, each once, found {text!r}.")
+        raise BadParameter(f"{option} takes names, each once, found {text!r}.")
     return names

@@ -6,8 +6,7 @@ from typing import Annotated
 from typer import Argument, Option
 from wasabi import msg
 
-from ..output.amounts import percent
-from ..output.console import echo
+from ..output.console import echo, percent
 from ..pretraining import MODEL, PretrainOptions, pretrain
 from .app import KNOWLEDGE_PANEL, Code, GpuId, Json, app, print_json, print_table
 from .options import Output, Seed, read_names, read_settings

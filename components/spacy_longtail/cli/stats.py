@@ -10,7 +10,6 @@ from ..corpus.converted import ConvertedCorpus
 from ..corpus.names import NAMES, count_names, read_names, words_by
 from ..corpus.rare import rare_sentence
 from ..corpus.statistics import MARK, Statistics, write_statistics
-from ..corpus.tokenizers import blank
 from ..errors import Errors
 from ..evaluation.preview import Preview, preview
 from ..output.console import echo
@@ -91,7 +90,7 @@ def _print_names(corpus: ConvertedCorpus) -> None:
     path = corpus.folder / NAMES
     if not path.is_file():
         return
-    nlp = blank(corpus.types.lang, corpus.types.tokens)
+    nlp = corpus.types.blank()
     counts = count_names(read_names(path, words_by(nlp)), corpus.docs("train", nlp.vocab))
     msg.divider(f"Lists of names ({NAMES}) in the training part")
     print_table(

@@ -4,8 +4,7 @@ import warnings
 from pathlib import Path
 from typing import Annotated
 
-import typer
-from typer import Argument, Option
+from typer import Argument, BadParameter, Option
 from wasabi import msg
 
 from ..corpus.parts import part_path
@@ -13,8 +12,7 @@ from ..errors import Warnings
 from ..evaluation.thresholds import fit_thresholds
 from ..pipes.gate.posterior_gate import check_budget
 from ..pipes.scores.chosen import ChosenGate, ChosenTypes, Goal, chosen_json
-from ..training.startup import use_gpu
-from .app import PIPELINE_PANEL, Code, Corpus, GpuId, Json, app, print_json, print_table
+from .app import PIPELINE_PANEL, Code, Corpus, Gpu, Json, app, print_json, print_table
 
 
 @app.command(rich_help_panel=PIPELINE_PANEL)
@@ -65,7 +63,7 @@ def thresholds(
         int, Option(min=1, help="Minimum number of mentions of a type to choose a threshold.")
     ] = 10,
     code: Code = None,
-    gpu_id: GpuId = -1,
+    gpu_id: Gpu = -1,
     as_json: Json = False,
 ) -> None:
     """Choose a threshold for each type and for the gate on development data.
@@ -73,10 +71,7 @@ def thresholds(
     Give --output for a new pipeline with these thresholds, or --in-place to change the given one.
     """
     if in_place == (output is not None):
-        raise typer.BadParameter(
-            f"Give either --output, a new folder, or --in-place, which replaces {model}."
-        )
-    use_gpu(gpu_id)
+        raise BadParameter(f"Give either --output, a new folder, or --in-place, which replaces {model}.")
     goal = _goal("--", recall=recall, precision=precision, beta=beta)
     gate_goal = _goal("--gate-", recall=gate_recall, budget=gate_budget)
     if gate_budget is not None:
@@ -113,7 +108,7 @@ def _goal(prefix: str, **given: float | None) -> Goal | None:
     goals = [Goal(kind, value) for kind, value in given.items() if value is not None]
     if len(goals) > 1:
         named = " and ".join(f"{prefix}{goal.kind}" for goal in goals)
-        raise typer.BadParameter(f"Thresholds are chosen for one goal: give one of {named}.")
+        raise BadParameter(f"Thresholds are chosen for one goal: give one of {named}.")
     return goals[0] if goals else None
 
 

@@ -3,9 +3,8 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from spacy.cli._util import parse_config_overrides
-from typer import Argument, Option
+from typer import Argument, Context, Option
 from wasabi import msg
 
 from ..training.train import Matmul, train_model
@@ -19,7 +18,7 @@ from .options import Set, read_settings
     rich_help_panel=TRAINING_PANEL,
 )
 def train(
-    context: typer.Context,
+    context: Context,
     config: Annotated[Path, Argument(help="Config file, such as configs/config.cfg.")],
     corpus: Corpus,
     output: Annotated[

@@ -7,8 +7,7 @@ from typer import Option
 from wasabi import msg
 
 from ..errors import Errors
-from ..output.amounts import number, percent
-from ..output.console import echo
+from ..output.console import echo, number, percent
 from ..studies.trials.run import TrialOptions
 from ..studies.tuning.search import Search, best_of
 from .app import METHOD_PANEL, Code, Corpus, GpuId, Json, app, print_json, print_table

@@ -33,8 +33,11 @@ def boundary_pipeline(boundaries: str | Language, lang: str, tokens: str) -> Lan
     (probe,) = nlp.pipe([Doc(nlp.vocab, words=["This", "ends", ".", "That", "begins", "."])])
     if not probe.has_annotation("SENT_START"):
         names = ", ".join(nlp.pipe_names) or "none"
-        problem = f"its components set no sentence boundaries, found {names}"
-        raise bad_option("sentences", f"{nlp.lang}_{nlp.meta['name']}", problem)
+        raise bad_option(
+            "sentences",
+            f"{nlp.lang}_{nlp.meta['name']}",
+            f"its components set no sentence boundaries, found {names}",
+        )
     return nlp
 
 

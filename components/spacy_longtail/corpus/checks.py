@@ -16,11 +16,10 @@ from ..sentences import all_bounds, has_boundaries
 from .converted import ConvertedCorpus
 from .counts import entity_bounds
 from .descriptions import CorpusTypes
-from .formats.docbin import bare_vocab, stream_docs
+from .parts import bare_vocab, stream_docs
 from .rare import rare_sentence
 from .statistics import Statistics
 from .statistics.counting import marked_up
-from .tokenizers import blank
 
 Level = Literal["info", "good", "warn", "fail"]
 Results = Iterator[tuple[Level, str]]
@@ -172,7 +171,7 @@ def _names(statistics: Statistics) -> Results:
 def _tokens(types: CorpusTypes, paths: Mapping[str, Path]) -> Results:
     """Yield whether a pipeline splits the text into the same tokens."""
     try:
-        nlp = blank(types.lang, types.tokens)
+        nlp = types.blank()
     except ValueError as error:
         yield "info", f"The tokens were not compared with the language's: {error}"
         return

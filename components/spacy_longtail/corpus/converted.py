@@ -15,8 +15,7 @@ from ..output.writing import write_file
 from ..records import Record
 from .descriptions import TYPES, CorpusTypes, read_types
 from .folder import PARTS
-from .formats.docbin import stream_docs
-from .parts import checksum, checksums, part_path
+from .parts import checksum, checksums, part_path, stream_docs
 from .statistics import Statistics
 from .statistics.counting import described_corpus, tally_part
 

@@ -1,17 +1,20 @@
-"""New documents from a document: its parts, some of its tokens, or only its words."""
+"""New documents from a document, and the soft targets of its tokens: a teacher's probabilities."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from spacy.tokens import Doc, Span, Token
 from spacy.vocab import Vocab
-from thinc.types import Ints1d
+from thinc.types import Floats2d, Ints1d
 
+from ..errors import Errors
 from ..sentences import sentence_bounds, sentence_lengths
 from ..types import ANNOTATED_TYPES, TOKEN_PROBABILITIES
 from .counts import entity_bounds
-from .soft import SOFT, read_soft, write_soft
 
+SOFT = "soft_tags"  # key in Doc.user_data
+MIN_LOG_P = -60000.0  # log probability of an impossible tag, within float16
 ENTITY_ATTRIBUTES: list[int | str] = ["ENT_IOB", "ENT_TYPE", "ENT_KB_ID", "ENT_ID"]
 BY_TOKEN = (SOFT, TOKEN_PROBABILITIES)  # in user_data, with a row for each token
 # of a token by itself, without heads
@@ -90,3 +93,40 @@ def bare(doc: Doc, vocab: Vocab | None = None) -> Doc:
 def words_and_spaces(tokens: Doc | Span | list[Token]) -> tuple[list[str], list[bool]]:
     """Return the text of each token, and whether a blank follows it."""
     return [token.text for token in tokens], [bool(token.whitespace_) for token in tokens]
+
+
+class SoftTags(NamedTuple):
+    tags: list[str]  # of the columns, O first
+    log_p: Floats2d  # (n_tokens, n_tags), log probabilities
+
+
+def write_soft(doc: Doc, tags: Sequence[str], log_p: Floats2d) -> None:
+    """Store the distributions in Doc.user_data, as bytes of float16, which msgpack stores as is.
+
+    doc (Doc): The document.
+    tags (Sequence[str]): Tags of the columns.
+    log_p (Floats2d): Log probabilities, shape (n_tokens, n_tags). Their float16 is more precise for
+        small probabilities than that of the probabilities themselves.
+    """
+    rows = np.maximum(log_p, MIN_LOG_P).astype("float16")
+    doc.user_data[SOFT] = {"tags": list(tags), "log_p": rows.tobytes()}
+
+
+def read_soft(doc: Doc) -> SoftTags | None:
+    """Return the soft targets of a document, or None if it has none.
+
+    RAISES (ValueError): If their number does not fit the tokens (L745).
+    """
+    kept = doc.user_data.get(SOFT)
+    if kept is None:
+        return None
+    tags = list(kept["tags"])
+    log_p = np.frombuffer(kept["log_p"], dtype="float16")
+    wanted = len(doc) * len(tags)
+    if log_p.size != wanted:
+        raise ValueError(
+            Errors.L745.format(
+                text=doc[:5].text, n=log_p.size, tokens=len(doc), tags=len(tags), wanted=wanted
+            )
+        )
+    return SoftTags(tags, log_p.reshape(len(doc), len(tags)).astype("float32"))

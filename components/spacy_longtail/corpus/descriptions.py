@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Annotated, NamedTuple
 
 from pydantic import AfterValidator, Field, StringConstraints, ValidationError
+from spacy.language import Language
 
 from ..errors import Errors
 from ..records import Record, problem_of
 from .labels import check_label
-from .tokenizers import Tokens
+from .tokenizers import Tokens, blank
 
 DECLARED = "corpus.json"
 TYPES = "types.json"
@@ -25,6 +26,10 @@ class CorpusTypes(NamedTuple):
     descriptions: dict[str, str] = {}  # noqa: RUF012  of types, in words; others are their names
     group_by: str | None = None  # key of user_data: documents of one value stay in one part or fold
     other_descriptions: dict[str, list[str]] = {}  # noqa: RUF012  in other words or languages
+
+    def blank(self) -> Language:
+        """Return a pipeline with only the tokenizer of the corpus."""
+        return blank(self.lang, self.tokens)
 
 
 TypeName = Annotated[str, AfterValidator(check_label)]
@@ -53,8 +58,9 @@ def read_types(corpus: Path, allow_open: bool = False) -> CorpusTypes:
     """
     path = corpus / TYPES
     if not path.is_file():
-        fix = "Run `python -m spacy_longtail convert` first."
-        raise ValueError(Errors.L402.format(path=path, fix=fix))
+        raise ValueError(
+            Errors.L402.format(path=path, fix="Run `python -m spacy_longtail convert` first.")
+        )
     declared = _read(path)
     if declared.open:
         if not allow_open:
@@ -110,8 +116,11 @@ def check_declared(path: Path, declared: Declared, is_open: bool, needed: bool =
         if getattr(declared, name)
     ]
     if is_open and names:
-        problem = f"it declares {' and '.join(names)}, but the corpus has free-text types"
-        raise _bad(path, problem, "Remove them.")
+        raise _bad(
+            path,
+            f"it declares {' and '.join(names)}, but the corpus has free-text types",
+            "Remove them.",
+        )
     if needed and not (is_open or declared.labels):
         raise _bad(path, "marked-up articles need their labels declared there", EXAMPLE)
 
@@ -123,16 +132,21 @@ def _read(path: Path) -> Declared:
             data = {"descriptions": data}  # only that
         declared = Declared.model_validate(data)
     except (ValueError, AttributeError, RecursionError) as error:
-        problem = problem_of(error) if isinstance(error, ValidationError) else error
-        raise _bad(path, problem, EXAMPLE) from error
+        raise _bad(
+            path, problem_of(error) if isinstance(error, ValidationError) else error, EXAMPLE
+        ) from error
     for name, types in (("labels", declared.labels), ("tail", declared.tail)):
         if repeated := [label for label, n in Counter(types).items() if n > 1]:
-            problem = f"{name} has {', '.join(repeated)} more than once"
-            raise _bad(path, problem, "Declare each type once.")
+            raise _bad(
+                path, f"{name} has {', '.join(repeated)} more than once", "Declare each type once."
+            )
     strange = sorted({*declared.descriptions, *declared.tail} - set(declared.labels))
     if strange and "labels" in declared.model_fields_set:
-        problem = f"tail or descriptions name {', '.join(strange)}, labels does not"
-        raise _bad(path, problem, "Declare them in both.")
+        raise _bad(
+            path,
+            f"tail or descriptions name {', '.join(strange)}, labels does not",
+            "Declare them in both.",
+        )
     return declared
 
 

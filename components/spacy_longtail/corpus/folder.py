@@ -30,12 +30,17 @@ from .descriptions import (
     write_types,
 )
 from .formats.context import Context, Events, check_losses
-from .formats.docbin import stream_docs
 from .formats.duplicates import Duplicates
 from .formats.options import Misaligned
 from .formats.sources import FORMATS, find_parts
 from .names import NAMES, Names, convert_names
-from .parts import replacing_parts, write_part
+from .parts import (  # noqa: F401  other packages import what they need of corpora from here
+    check_docs,
+    part_path,
+    replacing_parts,
+    stream_docs,
+    write_part,
+)
 from .rare import rare_types, tail_types
 from .tokenizers import Tokens, blank
 
@@ -167,14 +172,6 @@ def _check_options(
     if rare_mentions is not None and (is_open or "tail" in declared.model_fields_set):
         problem = "free-text types are never rare" if is_open else f"{path} declares the tail"
         raise ValueError(Errors.L420.format(name="rare-mentions", problem=problem))
-
-
-def read_conversion(corpus: Path) -> Conversion:
-    """Return the record of a conversion.
-
-    corpus (Path): A folder that `convert` wrote.
-    """
-    return Conversion.model_validate_json((corpus / REPORT).read_bytes())
 
 
 def _types(

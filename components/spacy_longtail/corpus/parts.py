@@ -1,19 +1,101 @@
-"""Parts of a converted corpus on disk: a file or a folder of files each, all or nothing."""
+"""Parts of a converted corpus on disk: a .spacy file or a folder of them each, all or nothing."""
 
 import hashlib
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import NamedTuple, TypeVar
 
-from spacy.tokens import Doc
+import srsly
+from spacy.language import BaseDefaults
+from spacy.tokens import Doc, DocBin
+from spacy.vocab import Vocab, create_vocab
 
 from ..errors import Errors
 from ..output.writing import replacing
-from .formats.docbin import Tally, write_docs
+from .counts import entity_bounds
+from .cutting import sentence_docs
+from .labels import check_label
 
 CHUNK = 1 << 20  # number of bytes of a file that are read at a time
+Read = TypeVar("Read")
+
+
+class Tally(NamedTuple):
+    """Counts of a written part."""
+
+    documents: int
+    tokens: int
+    mentions: Counter[str]
+
+
+def write_docs(path: Path, docs: Iterable[Doc]) -> Tally:
+    """Write documents to a .spacy file. They are streamed, but their arrays stay in memory."""
+    store, mentions, n_tokens = DocBin(), Counter[str](), 0
+    for doc in docs:
+        store.add(doc)
+        # not by store_user_data=True: to pack empty dictionaries takes longer than all the rest
+        store.user_data.append(srsly.msgpack_dumps(doc.user_data) if doc.user_data else None)
+        mentions.update(doc.vocab.strings[label] for *_, label in entity_bounds(doc))
+        n_tokens += len(doc)
+    store.store_user_data = True
+    for label in mentions:
+        check_label(label, f" in {path.name}")
+    try:
+        store.to_disk(path)
+    except ValueError as error:  # of spaCy, where msgpack cannot hold it
+        raise ValueError(
+            Errors.L404.format(
+                path=path.name, problem=error, fix="Write several files of it: --docs-per-file 10000."
+            )
+        ) from error
+    return Tally(len(store), n_tokens, mentions)
+
+
+def _streamed(path: Path, read: Callable[[DocBin], Iterator[Read]]) -> Iterator[Read]:
+    """Yield what `read` returns for a .spacy file, or for each file below a folder in turn."""
+    paths = sorted(path.rglob("*.spacy")) if path.is_dir() else [path]
+    if not path.exists() or not paths:
+        raise ValueError(Errors.L402.format(path=path, fix="Name a .spacy file, or a folder of them."))
+    is_empty = True
+    for part in paths:
+        try:
+            for item in read(DocBin().from_disk(part)):
+                is_empty = False
+                yield item
+        except Exception as error:  # msgpack, zlib and spaCy raise their own kinds
+            raise damaged(part, error) from error
+    if is_empty:
+        raise ValueError(Errors.L403.format(path=path, fix="Convert a corpus that has documents."))
+
+
+def damaged(path: Path, problem: object) -> ValueError:
+    """Return the error (L404) for a .spacy file that cannot be read."""
+    fix = "Write it again with `python -m spacy_longtail convert`."
+    return ValueError(Errors.L404.format(path=path, problem=problem, fix=fix))
+
+
+def check_docs(path: Path) -> int:
+    """Return the number of tokens of a .spacy file or folder, refusing damaged files."""
+    return sum(len(tokens) for tokens in _streamed(path, lambda docs: iter(docs.tokens)))
+
+
+def bare_vocab() -> Vocab:
+    """Return a vocabulary without a pipeline, whose creation would import every installed extra."""
+    return create_vocab("xx", BaseDefaults)
+
+
+def stream_docs(path: Path, vocab: Vocab) -> Iterator[Doc]:
+    """Yield the documents of a .spacy file, or of every .spacy file below a folder, by name."""
+    return _streamed(path, lambda docs: docs.get_docs(vocab))
+
+
+def stream_sentences(path: Path, vocab: Vocab) -> Iterator[Doc]:
+    """Yield the sentences of a .spacy file as documents."""
+    for doc in stream_docs(path, vocab):
+        yield from sentence_docs(doc)
 
 
 def part_path(corpus: Path, part: str) -> Path:
@@ -41,8 +123,9 @@ def write_part(folder: Path, part: str, docs: Iterable[Doc], docs_per_file: int 
     return Tally(sum(t.documents for t in tallies), sum(t.tokens for t in tallies), mentions)
 
 
-@contextmanager
-def replacing_parts(target: Path, parts: Iterable[str], files: Iterable[str] = ()) -> Iterator[Path]:
+def replacing_parts(
+    target: Path, parts: Iterable[str], files: Iterable[str] = ()
+) -> AbstractContextManager[Path]:
     """Replace parts of a corpus atomically, removing leftover files of earlier parts.
 
     target (Path): The folder of the corpus.
@@ -53,8 +136,7 @@ def replacing_parts(target: Path, parts: Iterable[str], files: Iterable[str] = (
     for path in stale:
         if path.is_dir() and any(p.suffix != ".spacy" for p in path.rglob("*") if p.is_file()):
             raise ValueError(Errors.L437.format(path=path, problem="it holds more than .spacy files"))
-    with replacing(target, [*stale, *(target / name for name in files)]) as folder:
-        yield folder
+    return replacing(target, [*stale, *(target / name for name in files)])
 
 
 def checksum(path: Path) -> str:

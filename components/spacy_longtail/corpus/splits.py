@@ -13,17 +13,25 @@ from spacy.tokens import Doc
 from thinc.types import Ints1d, Ints2d
 
 from ..errors import Errors, Warnings
-from ..output.amounts import number, verb
+from ..output.console import number, verb
 from ..output.targets import check_folder, check_outside, is_file_name
 from ..output.writing import NEW
 from ..sentences import all_bounds, plain_text, sentence_lengths
 from ..settings import parse_pairs
 from .counts import count_docs, entity_bounds
 from .cutting import sentence_docs
-from .descriptions import TYPES, CorpusTypes, read_types
-from .folder import PARTS, check_corpus_folder, load_docs, write_corpus
+from .folder import (
+    PARTS,
+    TYPES,
+    CorpusTypes,
+    check_corpus_folder,
+    load_docs,
+    part_path,
+    read_types,
+    replacing_parts,
+    write_corpus,
+)
 from .likeness import sentence_keys
-from .parts import part_path, replacing_parts
 from .rare import tail_types
 from .stratification import connected_groups, holders_of, join_groups, stratify
 
@@ -173,8 +181,7 @@ def read_shares(text: str) -> dict[str, float]:
         shares = parse_pairs(text.split(","), float)
         if all(is_file_name(name) and 0 < share < 1 for name, share in shares.items()):
             return shares
-    problem = f"{text!r} does not name each part once, with a share between 0 and 1"
-    raise _no_split(problem, SHARES_FIX)
+    raise _no_split(f"{text!r} does not name each part once, with a share between 0 and 1", SHARES_FIX)
 
 
 def divide(docs: list[Doc], unit: str, declared: list[str]) -> Units:
@@ -290,11 +297,14 @@ def _wanted_shares(shares: Mapping[str, float] | None, folds: int | None) -> dic
             raise _no_split(f"{given} are not at least two shares above 0 that sum to 1", SHARES_FIX)
         return shares
     if shares is not None:
-        problem = "--folds makes train, dev and test itself"
-        raise ValueError(Errors.L420.format(name="parts", problem=problem))
+        raise ValueError(
+            Errors.L420.format(name="parts", problem="--folds makes train, dev and test itself")
+        )
     if folds < len(PARTS):
-        fix = "Each is test once, development once, and training otherwise."
-        raise _no_split(f"{folds} folds are fewer than {len(PARTS)}", fix)
+        raise _no_split(
+            f"{folds} folds are fewer than {len(PARTS)}",
+            "Each is test once, development once, and training otherwise.",
+        )
     return {f"fold-{i}": 1 / folds for i in range(folds)}
 
 
@@ -313,8 +323,10 @@ def _part_to_split(
         return source, []
     chosen = part or (ALL if ALL in places else "train")
     if chosen not in places:
-        problem = f"{source} has no part {chosen!r}, found {', '.join(places) or 'none'}"
-        raise _no_split(problem, "Name another with --part.")
+        raise _no_split(
+            f"{source} has no part {chosen!r}, found {', '.join(places) or 'none'}",
+            "Name another with --part.",
+        )
     others = [name for name in places if name not in (chosen, ALL)]
     if lost := [name for name in others if name in made]:
         _warn(
@@ -330,8 +342,10 @@ def _bonds(docs: list[Doc], name: str | None, path: Path) -> list[str | None]:
     n_without = keys.count(None)
     if name is not None and n_without == len(docs):
         known = sorted({key for doc in docs for key in doc.user_data if isinstance(key, str)})
-        problem = f"no document of {path} has {name!r} in its user_data"
-        raise _no_split(problem, f"Give --group-by one of: {', '.join(known) or 'nothing'}.")
+        raise _no_split(
+            f"no document of {path} has {name!r} in its user_data",
+            f"Give --group-by one of: {', '.join(known) or 'nothing'}.",
+        )
     if name is not None and n_without:
         _warn(
             f"{n_without} of {len(docs)} units have no {name!r} in their user_data: "

@@ -107,17 +107,18 @@ def mean_states(encoder: Any, texts: list[list[int]]) -> "torch.Tensor":
     RETURNS (Tensor): (n_texts, hidden), of unit length, where the encoder computes.
     """
     import torch
-    from torch.nn import functional
-    from torch.nn.utils.rnn import pad_sequence
 
     device = next(encoder.parameters()).device
     order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
     means = []
     for start in range(0, len(texts), BATCH):
         rows = [torch.tensor(texts[i]) for i in order[start : start + BATCH]]
-        ids, mask = (pad_sequence(t, True).to(device) for t in (rows, [*map(torch.ones_like, rows)]))
+        ids, mask = (
+            torch.nn.utils.rnn.pad_sequence(t, True).to(device)
+            for t in (rows, [*map(torch.ones_like, rows)])
+        )
         with torch.no_grad():
             states = encoder.eval()(input_ids=ids, attention_mask=mask).last_hidden_state.float()
         weight = mask.unsqueeze(-1).float()
         means.append((states * weight).sum(1) / weight.sum(1).clamp(min=1.0))
-    return functional.normalize(torch.cat(means)[torch.tensor(order).argsort()], dim=1)
+    return torch.nn.functional.normalize(torch.cat(means)[torch.tensor(order).argsort()], dim=1)

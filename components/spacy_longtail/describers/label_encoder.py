@@ -105,8 +105,9 @@ class LabelEncoder(Describer):
             except Exception as error:  # of a damaged file: each its own kind
                 if is_coded(error):
                     raise
-                problem = " ".join(str(error).split())
-                raise ValueError(Errors.L221.format(who=self.name, problem=problem)) from error
+                raise ValueError(
+                    Errors.L221.format(who=self.name, problem=" ".join(str(error).split()))
+                ) from error
 
     def _load(self, data: bytes) -> "PieceEncoder":
         """Build the transformer that reads labels, with the encoder's word embeddings."""

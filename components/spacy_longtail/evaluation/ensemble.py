@@ -3,17 +3,13 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ..corpus.descriptions import read_types
-from ..corpus.formats.docbin import check_docs
-from ..corpus.parts import part_path
+from ..corpus.folder import check_docs, part_path, read_types
 from ..output.targets import check_folder, check_outside, unless_holds
 from ..output.writing import whole_folder
 from ..records import Record
 from ..training.averaging import average, average_weights, refused
-from ..training.loading import load_pipeline, pipeline_folder
-from ..training.provenance import RunRecord, installed_versions, read_run, shell_command
-from ..training.taggers import types_read_by
-from ..training.train import BEST
+from ..training.loading import load_pipeline, pipeline_folder, types_read_by
+from ..training.provenance import BEST, RunRecord, installed_versions, read_run, shell_command
 from .evaluate import update_performance
 from .measuring import MeasuredPipeline, measure
 
@@ -58,8 +54,7 @@ def build_ensemble(
     if len(places) < len(models):
         problem = "one pipeline is named twice"
     if problem:
-        fix = "Name runs of different seeds, each once."
-        raise refused(", ".join(map(str, runs)), problem, fix)
+        raise refused(", ".join(map(str, runs)), problem, "Name runs of different seeds, each once.")
     inputs = [*runs, *([] if gold is None else [gold])]
     check_folder(output, inputs, unless_holds(RECORD))
     check_outside(output, inputs, "folder")

@@ -8,10 +8,7 @@ from pathlib import Path
 
 from spacy.language import Language
 
-from ..corpus.descriptions import CorpusTypes
-from ..corpus.folder import load_docs
-from ..corpus.parts import part_path
-from ..corpus.tokenizers import blank
+from ..corpus.folder import CorpusTypes, load_docs, part_path
 from ..records import Record
 from .evaluate import score_pipeline
 
@@ -45,7 +42,7 @@ def measure(
     RETURNS (List[MeasuredPipeline]): In the same order. Speeds are relative to the first one's.
     """
     data = part_path(gold, part)
-    docs = load_docs(data, blank(types.lang, types.tokens))
+    docs = load_docs(data, types.blank())
     some = docs[:: max(1, -(-sum(map(len, docs)) // MAX_WORDS))]  # evenly spaced in the part
     texts, n_words = [doc.text for doc in some], sum(map(len, some))
     speeds = words_per_second([nlp for nlp, _ in pipelines.values()], texts, n_words)

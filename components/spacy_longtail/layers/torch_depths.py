@@ -3,7 +3,6 @@
 from typing import Any
 
 import torch
-from torch import nn
 
 POSITIONS = ("position_embeddings", "embed_positions", "wpe")  # names of tables of positions
 
@@ -20,9 +19,9 @@ def depths_of(encoder: Any) -> dict[str, int]:
     encoder (PreTrainedModel): A transformer of the Hugging Face hub; it is called once.
     RETURNS (Dict[str, int]): Number of layers by the parameter's name within the encoder.
     """
-    layers: dict[str, nn.Module] = {}
+    layers: dict[str, torch.nn.Module] = {}
     for name, module in encoder.named_modules():  # a list before those within its items
-        if isinstance(module, nn.ModuleList) and name not in layers and not _within(name, layers):
+        if isinstance(module, torch.nn.ModuleList) and name not in layers and not _within(name, layers):
             layers |= {f"{name}.{i}": item for i, item in enumerate(module)}
     last_call: dict[str, int] = {}  # when a module was called last, counted in modules
     calls: list[str] = []
@@ -53,7 +52,7 @@ def depths_of(encoder: Any) -> dict[str, int]:
     return depths
 
 
-def _within(name: str, layers: dict[str, nn.Module]) -> str | None:
+def _within(name: str, layers: dict[str, torch.nn.Module]) -> str | None:
     """Return the layer that a module or parameter is part of."""
     parts = name.split(".")
     paths = (".".join(parts[:i]) for i in range(1, len(parts)))
@@ -68,7 +67,7 @@ def positions_of(encoder: Any) -> int | None:
     RETURNS (Optional[int]): Null for an encoder without a table of positions, which has no limit.
     """
     for name, module in encoder.named_modules():
-        if isinstance(module, nn.Embedding) and name.rpartition(".")[2] in POSITIONS:
+        if isinstance(module, torch.nn.Embedding) and name.rpartition(".")[2] in POSITIONS:
             padding = -1 if module.padding_idx is None else module.padding_idx
             known = getattr(encoder.config, "max_position_embeddings", module.num_embeddings)
             return int(min(module.num_embeddings, known)) - padding - 1

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 from tokenizers import Tokenizer
-from torch import Tensor
 
 from ..errors import Errors
 from .quantized import GROUP, EightBit, FourBit, eight_bit, four_bit
@@ -69,9 +68,9 @@ def check_format(metadata: dict[str, str], who: str) -> None:
         raise ValueError(Errors.L221.format(who=who, problem=problem))
 
 
-def expand(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+def expand(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """Return weights in full precision from their quantized forms."""
-    expanded: dict[str, Tensor] = {}
+    expanded: dict[str, torch.Tensor] = {}
     parts: dict[tuple[str, str], dict[str, np.ndarray]] = {}
     for name, tensor in tensors.items():
         kind = next((kind for kind in FORMS if kind in name), None)
@@ -93,7 +92,7 @@ def short_form(module: "PieceEncoder", bits: float = 8, embedding_bits: float = 
     bits (float): Number of bits of the layers' matrices, 4 to 8.
     embedding_bits (float): Number of bits of the word embeddings.
     """
-    tensors: dict[str, Tensor] = {}
+    tensors: dict[str, torch.Tensor] = {}
     for name, tensor in module.state_dict().items():
         is_words = "word_embeddings" in name
         if not tensor.is_floating_point():

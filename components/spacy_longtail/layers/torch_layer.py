@@ -199,8 +199,7 @@ def load_state(module: "torch.nn.Module", tensors: dict[str, "torch.Tensor"], wh
     try:
         module.load_state_dict(tensors)
     except RuntimeError as error:
-        problem = " ".join(str(error).split())
-        raise ValueError(Errors.L221.format(who=who, problem=problem)) from error
+        raise ValueError(Errors.L221.format(who=who, problem=" ".join(str(error).split()))) from error
 
 
 def tensor_checksum(tensors: dict[str, "torch.Tensor"]) -> str:

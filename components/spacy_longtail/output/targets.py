@@ -68,8 +68,9 @@ def check_outside(target: Path, folders: Iterable[Path], kind: str) -> None:
     """
     for folder in folders:
         if folder.resolve() in target.resolve().parents:
-            problem = f"it lies in {folder}, which is read"
-            raise ValueError(Errors.L436.format(path=target, problem=problem, kind=kind))
+            raise ValueError(
+                Errors.L436.format(path=target, problem=f"it lies in {folder}, which is read", kind=kind)
+            )
 
 
 def has_mark(path: Path, mark: str) -> bool:

@@ -57,9 +57,14 @@ def _opened_by(nlp: Language, pipe: object, key: str, who: str) -> tuple[str, li
     before = components_before(nlp, pipe).items()
     writers = {name: other for name, other in before if _flags(nlp, name, other, key)}
     if not writers:
-        fix = f"Add a longtail_sentence_gate with spans_key = \"{key}\", or fix 'spans_key'."
-        needs = f"a gate that writes doc.spans[{key!r}]"
-        raise ValueError(Errors.L210.format(who=who, needs=needs, found="none", fix=fix))
+        raise ValueError(
+            Errors.L210.format(
+                who=who,
+                needs=f"a gate that writes doc.spans[{key!r}]",
+                found="none",
+                fix=f"Add a longtail_sentence_gate with spans_key = \"{key}\", or fix 'spans_key'.",
+            )
+        )
     gates = {name: other for name, other in writers.items() if is_gate(other)}
     for name, other in dropwhile(lambda row: row[0] not in gates, writers.items()):
         if getattr(other, "overwrite", False):

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import IterableDataset, get_worker_info
 
-from ..corpus.formats.open_types import fine_and_coarse
+from ..corpus.formats.inline import fine_and_coarse
 from ..layers.quantized import EightBit
 from ..layers.subword_tokenizer import SubwordTokenizer, WordSubwords
 from ..layers.subwords import SubwordTable

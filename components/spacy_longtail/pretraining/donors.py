@@ -12,10 +12,9 @@ from spacy.vocab import Vocab
 from ..corpus.descriptions import TYPES, check_declared, has_open_types, read_declared
 from ..corpus.folder import PARTS, read_types
 from ..corpus.formats.context import Context, Events
-from ..corpus.formats.docbin import stream_sentences
-from ..corpus.formats.open_types import fine_and_coarse
+from ..corpus.formats.inline import fine_and_coarse
 from ..corpus.formats.sources import find_parts
-from ..corpus.parts import part_path
+from ..corpus.parts import part_path, stream_sentences
 from ..corpus.type_words import type_words
 from ..describers.base import words
 from ..errors import Errors

@@ -24,8 +24,8 @@ from ..output.targets import check_folder, check_outside, unless_holds
 from ..output.writing import replacing
 from ..pipes.sources import add_sources
 from ..settings import unused
+from ..training.pretrained import write_seen
 from ..training.provenance import file_content, installed_versions, json_checksum, with_short_paths
-from ..training.seen import write_seen
 from ..types import Block
 from .donors import PretrainOptions, common_language, read_donors, unusable
 

@@ -15,8 +15,8 @@ from spacy.util import minibatch
 from thinc.types import Floats1d, Ints1d
 
 from ..corpus.counts import CorpusCounts, count_doc
+from ..corpus.cutting import SoftTags, read_soft, write_soft
 from ..corpus.examples import warn_of_document_annotation
-from ..corpus.soft import SoftTags, read_soft, write_soft
 from ..errors import Errors
 from ..output.console import progress
 from ..settings import seed_of, whole

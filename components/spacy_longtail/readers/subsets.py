@@ -152,5 +152,8 @@ class ImbalancedCorpus(Subset):
                 n_tokens, n_entity = n_tokens + int(longer[o]), n_entity + int(gained[best])
         text = f"is out of reach with {self.n_sentences} sentences of a corpus with"
         share = entity.sum() / max(lengths.sum(), 1)
-        problem = f"an entity share of {wanted:.3g} {text} {share:.3g}"
-        raise ValueError(Errors.L120.format(who=self.name, problem=problem))
+        raise ValueError(
+            Errors.L120.format(
+                who=self.name, problem=f"an entity share of {wanted:.3g} {text} {share:.3g}"
+            )
+        )

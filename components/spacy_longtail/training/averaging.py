@@ -23,7 +23,7 @@ from ..pipes.token.ensemble_ner import EnsembleNER
 from ..pipes.token.ner import TokenNER
 from ..pipes.token.tagging import TokenTagger
 from ..types import ENTITY_SCORES, Block
-from .taggers import only_tagger
+from .loading import only_tagger
 
 COSINE = 0.5  # minimum cosine of the weights of two runs; near 1 if they have the same start
 

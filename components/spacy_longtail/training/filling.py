@@ -9,9 +9,8 @@ from pathlib import Path
 from spacy.util import get_sourced_components, load_config, load_model_from_config
 from thinc.api import Config
 
-from ..corpus.folder import CorpusTypes, read_types
+from ..corpus.folder import CorpusTypes, part_path, read_types
 from ..corpus.names import NAMES
-from ..corpus.parts import part_path
 from ..corpus.tokenizers import tokenizer_config
 from ..corpus.type_words import problem_in_config, type_words
 from ..errors import SHIPPED_CONFIGS, Errors

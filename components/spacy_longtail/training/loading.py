@@ -1,8 +1,9 @@
-"""Loading of trained pipelines, and of the weights that a training starts from."""
+"""Loading of trained pipelines and of the weights that a training starts from; their NERs."""
 
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import spacy
 import srsly
@@ -16,9 +17,12 @@ from ..encoders import META, check_encoder, in_language, located
 from ..errors import Errors
 from ..extras import require_of
 from ..faults import is_coded, message_of
+from ..heads import SOFT_HEADS
+from ..pipes.gazetteer import TrainingGazetteer
+from ..pipes.secondary.gated_ner import GatedNER
 from ..pipes.sources import Source, sources_of
 from ..pipes.token.tagging import TokenTagger
-from .seen import SEEN_FILE
+from .pretrained import SEEN_FILE
 
 FIXES = {  # of paths in [initialize]
     "vectors": "Write it with `spacy init vectors`.",
@@ -148,3 +152,28 @@ def load_weights(nlp: Language, config: Config) -> None:
         except Exception as error:  # the file, msgpack and thinc raise different errors
             problem = f"{type(error).__name__}: {error}".rstrip(".")
             raise ValueError(f"{path} does not fit {block.get('component')!r}: {problem}") from error
+
+
+def entity_pipes(nlp: Language) -> list[Any]:
+    """Return the components of a pipeline that write entities."""
+    return [pipe for name, pipe in nlp.pipeline if "doc.ents" in nlp.get_pipe_meta(name).assigns]
+
+
+def types_read_by(nlp: Language) -> list[str]:
+    """Return the types of all components of a pipeline that write entities."""
+    return list(dict.fromkeys(t for pipe in entity_pipes(nlp) for t in getattr(pipe, "labels", ())))
+
+
+def taggers_of(nlp: Language) -> list[TokenTagger]:
+    """Return the token NERs that process every sentence, so without secondaries."""
+    return [p for _, p in nlp.pipeline if isinstance(p, TokenTagger) and not isinstance(p, GatedNER)]
+
+
+def only_tagger(nlp: Language) -> TokenTagger | None:
+    """Return the token NER that alone writes entities, or None if the pipeline is not of this kind.
+
+    A gazetteer of training names does not count, because the token NER has learnt these names.
+    """
+    taggers = [tagger for tagger in taggers_of(nlp) if tagger.cfg["head"] in SOFT_HEADS]
+    pipes = [pipe for pipe in entity_pipes(nlp) if not isinstance(pipe, TrainingGazetteer)]
+    return taggers[0] if taggers and len(pipes) == 1 else None

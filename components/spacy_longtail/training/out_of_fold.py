@@ -15,16 +15,15 @@ from spacy.training.loop import train
 from spacy.util import load_config, minibatch
 from thinc.api import Config
 from thinc.types import Floats2d, Ints1d
-from tqdm import tqdm
 
 from ..corpus.converted import ConvertedCorpus
 from ..corpus.cutting import bare
-from ..corpus.folder import CorpusTypes, load_docs, read_types, write_corpus
-from ..corpus.parts import part_path
+from ..corpus.folder import CorpusTypes, load_docs, part_path, read_types, write_corpus
 from ..corpus.splits import document_folds
 from ..corpus.suspects import Audit, OutOfFold, cleanlab, find_suspects
 from ..errors import Errors
 from ..heads import SOFT_HEADS
+from ..output.console import progress
 from ..pipes.token.ner import TokenNER
 from .filling import load_with_corpus_values
 from .loading import with_any_encoder
@@ -74,7 +73,7 @@ def out_of_fold(
     bounds = np.cumsum([0, *map(len, docs)])
     p = np.zeros((int(bounds[-1]), len(classes)))
     learnt = np.zeros_like(p)
-    for i in tqdm(np.unique(fold).tolist(), desc="Folds", unit=" trainings", disable=None):
+    for i in progress(np.unique(fold).tolist(), "Folds", " trainings"):
         held_out = [docs[k] for k in np.flatnonzero(fold == i)]
         with tempfile.TemporaryDirectory(prefix="longtail-") as folder:
             place = Path(folder)

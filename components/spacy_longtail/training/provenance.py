@@ -11,6 +11,7 @@ from typing import IO, Any
 
 import srsly
 from pydantic import Field, JsonValue, ValidationError
+from spacy.cli._util import _parse_override as from_override
 from spacy.language import Language
 from spacy.util import get_package_version, registry
 
@@ -24,6 +25,8 @@ from ..records import Record, problem_of
 from ..types import Overrides
 from .startup import imported_code
 
+BEST = "model-best"  # in the folder of a training
+MODELS = (BEST, "model-last")
 RUN_FILE = "run.json"  # beside model-best, or in the folder of an ensemble
 DEV_SCORE = "ents_macro_f"  # score on dev by which checkpoints and methods are chosen
 CURVE_FILE = "curve.jsonl"  # beside model-best, with a line for each evaluation
@@ -151,14 +154,6 @@ def _as_override(value: object) -> str:
     """Return a config value as spaCy parses it in overrides: as JSON or as text."""
     is_text = isinstance(value, str) and not value.startswith("--") and from_override(value) is value
     return str(value) if is_text else srsly.json_dumps(value)
-
-
-def from_override(text: str) -> Any:
-    """Return a text of the command line as spaCy reads it: parsed as JSON if possible."""
-    try:
-        return srsly.json_loads(text)
-    except ValueError:
-        return text
 
 
 def read_run(model: Path) -> RunRecord:

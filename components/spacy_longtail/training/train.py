@@ -20,8 +20,7 @@ from spacy.util import load_model_from_config, logger, registry, resolve_dot_nam
 from thinc.api import Config
 from wasabi import msg
 
-from ..corpus.formats.docbin import check_docs
-from ..corpus.parts import checksums, part_path
+from ..corpus.parts import check_docs, checksums, part_path
 from ..errors import Errors
 from ..faults import message_of
 from ..hub import check_models
@@ -32,11 +31,13 @@ from ..output.writing import set_aside, whole_folder
 from ..pipes.sources import add_sources
 from ..types import Overrides
 from .filling import load_with_corpus_values
-from .letters import warn_letters
 from .loading import check_beginning, load_weights, sources_of_beginning, with_any_encoder
 from .optimizers import check_averages
+from .pretrained import warn_letters, warn_seen
 from .provenance import (
+    BEST,
     CURVE_FILE,
+    MODELS,
     RUN_FILE,
     RunRecord,
     installed_versions,
@@ -44,11 +45,8 @@ from .provenance import (
     read_run,
     shell_command,
 )
-from .seen import warn_seen
 from .startup import use_gpu
 
-BEST = "model-best"
-MODELS = (BEST, "model-last")
 SAVED = "Saved pipeline to output directory"  # by spaCy, with a temporary folder
 COMMAND = "python -m spacy_longtail train "  # start of the command in run.json
 Matmul = Literal["spacy", "numpy"]

@@ -9,12 +9,16 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from ..corpus.descriptions import CorpusTypes, read_types
-from ..corpus.folder import PARTS, stream_docs, write_corpus
+from ..corpus.folder import (
+    PARTS,
+    CorpusTypes,
+    check_docs,
+    part_path,
+    read_types,
+    stream_docs,
+    write_corpus,
+)
 from ..corpus.formats.context import Events
-from ..corpus.formats.docbin import check_docs
-from ..corpus.parts import part_path
-from ..corpus.tokenizers import blank
 from ..corpus.type_words import type_words
 from ..encoders import located
 from ..errors import Errors, Warnings
@@ -24,8 +28,8 @@ from ..output.writing import write_file
 from ..records import Record
 from ..training.filling import load_with_corpus_values
 from ..training.loading import load_for_types, load_pipeline
-from ..training.provenance import with_short_paths
-from ..training.train import BEST, check_trainable, refuse_parts, train_model
+from ..training.provenance import BEST, with_short_paths
+from ..training.train import check_trainable, refuse_parts, train_model
 from ..types import Block, Overrides
 from .mining import corpus_keys
 from .pool import PoolOptions, add_sentences, processed, read_pool
@@ -159,8 +163,11 @@ def _checked(request: DistilRequest, output: Path) -> Block:
     """
     for path in (*(part_path(request.gold, part) for part in PARTS), request.pool):
         if not path.exists():
-            fix = "Name an existing pool, and run `split` if the corpus lacks a part."
-            raise ValueError(Errors.L402.format(path=path, fix=fix))
+            raise ValueError(
+                Errors.L402.format(
+                    path=path, fix="Name an existing pool, and run `split` if the corpus lacks a part."
+                )
+            )
     refuse_parts(request.overrides)
     config = load_with_corpus_values(request.config, request.gold, request.overrides)
     student = check_trainable(config, request.config)
@@ -188,19 +195,21 @@ def _pseudo_labels(
     n = seen.unscored.total()
     total = n + seen.scored
     if not any(reading.kept for reading in chosen):
-        threshold = request.policy.threshold
-        problem = (
-            f"of {seen.sentences} sentences, {seen.known} are in {request.gold}, and {seen.scored} of "
-            f"{total} entities in the others have scores, all below {threshold}"
+        raise ValueError(
+            Errors.L510.format(
+                path=request.pool,
+                problem=f"of {seen.sentences} sentences, {seen.known} are in {request.gold}, and "
+                f"{seen.scored} of {total} entities in the others have scores, all below "
+                f"{request.policy.threshold}",
+            )
         )
-        raise ValueError(Errors.L510.format(path=request.pool, problem=problem))
     if n:
         shown = ", ".join(f"{label} {k:,}" for label, k in seen.unscored.most_common())
         warnings.warn(
             Warnings.W113.format(n=f"{n:,}", total=f"{total:,}", path=request.pool, types=shown),
             stacklevel=2,
         )
-    vocab, gold = blank(types.lang, types.tokens).vocab, part_path(request.gold, "train")
+    vocab, gold = types.blank().vocab, part_path(request.gold, "train")
     counts = _counted(chosen, seen, teacher, request)
     tags, lacking = teacher.soft_tags if request.soft else [], counts.lacking
     known_types = [t for t in teacher.labels if t not in lacking] if lacking else None

@@ -10,11 +10,9 @@ from spacy.tokens import Doc
 from spacy.util import minibatch
 
 from ..corpus.cutting import bare
-from ..corpus.descriptions import read_types
+from ..corpus.folder import part_path, read_types, stream_docs
 from ..corpus.formats.context import Events
-from ..corpus.formats.docbin import stream_docs
 from ..corpus.likeness import text_key
-from ..corpus.parts import part_path
 from ..corpus.type_words import type_words
 from ..errors import Errors, Warnings
 from ..output.targets import check_file, check_outside

@@ -10,13 +10,13 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..corpus.cutting import bare
-from ..corpus.formats.brat import annotation_file
 from ..corpus.formats.context import Context, Events
 from ..corpus.formats.json_files import read_records
 from ..corpus.formats.options import FileOptions
 from ..corpus.formats.records import NAMED
 from ..corpus.formats.sources import FORMATS, OURS, Source, find_parts
 from ..corpus.formats.spans import check_text, given_tokens, is_tangled, keep_values
+from ..corpus.formats.standoff import annotation_file
 from ..corpus.formats.text import Place, lines, unreadable, unzipped
 from ..corpus.tokenizers import blank
 from ..errors import Errors
@@ -97,8 +97,9 @@ def read_pool(source: Path, nlp: Language, options: PoolOptions, events: Events)
             n_texts += 1
             yield doc
     if not n_texts:
-        fix = f"Skipped: {events.summary() or 'nothing'}."
-        raise ValueError(Errors.L403.format(path=source, fix=fix))
+        raise ValueError(
+            Errors.L403.format(path=source, fix=f"Skipped: {events.summary() or 'nothing'}.")
+        )
 
 
 def pool_files(source: Path, options: PoolOptions, context: Context) -> list[tuple[Path, Iterator[Doc]]]:

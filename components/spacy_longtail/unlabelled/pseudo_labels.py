@@ -18,8 +18,8 @@ from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 from thinc.types import Floats2d, Ints1d
 
+from ..corpus.cutting import write_soft
 from ..corpus.likeness import text_key
-from ..corpus.soft import write_soft
 from ..pipes.scores.spans import ScoredSpan, write_scores
 from ..settings import finite
 from ..types import ANNOTATED_TYPES, ENTITY_SCORES

@@ -10,15 +10,20 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..corpus.cutting import cut
-from ..corpus.descriptions import CorpusTypes, read_types, write_types
-from ..corpus.folder import PARTS
+from ..corpus.folder import (
+    PARTS,
+    CorpusTypes,
+    part_path,
+    read_types,
+    replacing_parts,
+    stream_docs,
+    write_part,
+    write_types,
+)
 from ..corpus.formats.context import Context, Events, check_losses
-from ..corpus.formats.docbin import stream_docs
 from ..corpus.formats.sources import find_parts
 from ..corpus.formats.tasks import prodigy_task
 from ..corpus.likeness import exact_key, text_key
-from ..corpus.parts import part_path, replacing_parts, write_part
-from ..corpus.tokenizers import blank
 from ..errors import Errors
 from ..output.writing import coded_io, write_file
 from ..sentences import by_punctuation
@@ -68,7 +73,7 @@ def merge_labels(
     RAISES (ValueError): If the file has other sentences than `mine` proposed, or nobody changed it.
     """
     types = read_types(corpus)
-    nlp = blank(types.lang, types.tokens)
+    nlp = types.blank()
     merged = Merged()
     context = Context(nlp, merged.events)
     parts = find_parts(labelled, PARTS, format, options).parts.values()

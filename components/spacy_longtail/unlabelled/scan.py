@@ -133,9 +133,12 @@ def share_out(n: int, types: list[str], given: Mapping[str, int]) -> dict[str, i
     """
     if not set(given) <= set(types) or sum(given.values()) > n or min(given.values(), default=0) < 0:
         shown = ",".join(f"{t}={k}" for t, k in given.items())
-        problem = f"--quota {shown} does not fit {n} sentences for {', '.join(types)}"
-        fix = "Name rare types with quotas of at least 0, or reduce the quotas or --random."
-        raise ValueError(Errors.L500.format(problem=problem, fix=fix))
+        raise ValueError(
+            Errors.L500.format(
+                problem=f"--quota {shown} does not fit {n} sentences for {', '.join(types)}",
+                fix="Name rare types with quotas of at least 0, or reduce the quotas or --random.",
+            )
+        )
     rest = [t for t in types if t not in given]
     each, more = divmod(n - sum(given.values()), len(rest)) if rest else (0, 0)
     shares = {t: each + (i < more) for i, t in enumerate(rest)}

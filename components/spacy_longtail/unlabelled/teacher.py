@@ -18,7 +18,7 @@ from ..pipes.scores.spans import read_scores, scored_spans
 from ..pipes.token.ensemble_ner import EnsembleNER
 from ..pipes.token.ner import TokenNER
 from ..pipes.token.tagging import TokenTagger
-from ..training.taggers import entity_pipes, only_tagger, taggers_of, types_read_by
+from ..training.loading import entity_pipes, only_tagger, taggers_of, types_read_by
 from ..types import ENTITY_SCORES
 from .pseudo_labels import PredictedMention, PredictedSentence, Selection
 from .units import PassCounts, new_sentences

@@ -1,98 +1,18 @@
-"""spaCy's own files: documents in, checked; documents out, counted as they are written."""
+"""spaCy's own files, whose documents are checked."""
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, TypeVar
 
 import numpy as np
-import srsly
 from spacy.attrs import ENT_IOB, ENT_TYPE, IS_SPACE
-from spacy.language import BaseDefaults
-from spacy.tokens import Doc, DocBin, Span
-from spacy.vocab import Vocab, create_vocab
+from spacy.tokens import Doc, Span
 
-from ...errors import Errors
-from ..counts import BEGINS, MISSING, entity_bounds
-from ..cutting import sentence_docs
-from ..labels import check_label
+from ..counts import BEGINS, MISSING
+from ..parts import damaged, stream_docs
 from .context import Context, Events
 from .spans import CharSpan, annotate, check_span
 from .text import Place, unreadable
-
-Read = TypeVar("Read")
-
-
-class Tally(NamedTuple):
-    """Counts of a written part."""
-
-    documents: int
-    tokens: int
-    mentions: Counter[str]
-
-
-def write_docs(path: Path, docs: Iterable[Doc]) -> Tally:
-    """Write documents to a .spacy file. They are streamed, but their arrays stay in memory."""
-    store, mentions, n_tokens = DocBin(), Counter[str](), 0
-    for doc in docs:
-        store.add(doc)
-        # not by store_user_data=True: to pack empty dictionaries takes longer than all the rest
-        store.user_data.append(srsly.msgpack_dumps(doc.user_data) if doc.user_data else None)
-        mentions.update(doc.vocab.strings[label] for *_, label in entity_bounds(doc))
-        n_tokens += len(doc)
-    store.store_user_data = True
-    for label in mentions:
-        check_label(label, f" in {path.name}")
-    try:
-        store.to_disk(path)
-    except ValueError as error:  # of spaCy, where msgpack cannot hold it
-        fix = "Write several files of it: --docs-per-file 10000."
-        raise ValueError(Errors.L404.format(path=path.name, problem=error, fix=fix)) from error
-    return Tally(len(store), n_tokens, mentions)
-
-
-def _streamed(path: Path, read: Callable[[DocBin], Iterator[Read]]) -> Iterator[Read]:
-    """Yield what `read` returns for a .spacy file, or for each file below a folder in turn."""
-    paths = sorted(path.rglob("*.spacy")) if path.is_dir() else [path]
-    if not path.exists() or not paths:
-        raise ValueError(Errors.L402.format(path=path, fix="Name a .spacy file, or a folder of them."))
-    is_empty = True
-    for part in paths:
-        try:
-            for item in read(DocBin().from_disk(part)):
-                is_empty = False
-                yield item
-        except Exception as error:  # msgpack, zlib and spaCy raise their own kinds
-            raise _damaged(part, error) from error
-    if is_empty:
-        raise ValueError(Errors.L403.format(path=path, fix="Convert a corpus that has documents."))
-
-
-def _damaged(path: Path, problem: object) -> ValueError:
-    fix = "Write it again with `python -m spacy_longtail convert`."
-    return ValueError(Errors.L404.format(path=path, problem=problem, fix=fix))
-
-
-def check_docs(path: Path) -> int:
-    """Return the number of tokens of a .spacy file or folder, refusing damaged files."""
-    return sum(len(tokens) for tokens in _streamed(path, lambda docs: iter(docs.tokens)))
-
-
-def bare_vocab() -> Vocab:
-    """Return a vocabulary without a pipeline, whose creation would import every installed extra."""
-    return create_vocab("xx", BaseDefaults)
-
-
-def stream_docs(path: Path, vocab: Vocab) -> Iterator[Doc]:
-    """Yield the documents of a .spacy file, or of every .spacy file below a folder, by name."""
-    return _streamed(path, lambda docs: docs.get_docs(vocab))
-
-
-def stream_sentences(path: Path, vocab: Vocab) -> Iterator[Doc]:
-    """Yield the sentences of a .spacy file as documents."""
-    for doc in stream_docs(path, vocab):
-        yield from sentence_docs(doc)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +40,7 @@ class DocBinReader:
             try:
                 _trim(doc, place, context.events)
             except ValueError as error:  # of spaCy, for entities that nothing begins
-                raise _damaged(path, f"document {i}: {error}") from error
+                raise damaged(path, f"document {i}: {error}") from error
             if not doc.has_annotation("ENT_IOB"):
                 context.events.add("unannotated", "documents", place)
             yield doc

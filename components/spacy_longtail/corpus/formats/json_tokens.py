@@ -21,11 +21,6 @@ MISSING = "-"  # spaCy 2's tag of a token without annotation
 TOKENS_FIX = "Give every token a tag, or list spans as [first token, last token, type]."
 
 
-def has_tags(record: JsonObject, columns: Columns) -> bool:
-    """Return whether a record has a tag per token."""
-    return (columns.tag or TAG) in record
-
-
 def has_token_spans(record: JsonObject) -> bool:
     """Return whether a record has spans of tokens, as GLiNER's and DyGIE's have."""
     return TOKENIZED in record or ("sentences" in record and "ner" in record)
@@ -62,11 +57,17 @@ def doc_of_tags(
 def _check_lists(words: Any, notes: Any, key: str, place: Place, context: Context) -> None:
     """Refuse tokens or annotation that are no lists, and tokens where characters are wanted."""
     if context.tokens == "characters":
-        problem = "its text is split into tokens, which --tokens characters cannot split further"
-        raise unreadable(place, problem, TOKENS_FIX)
+        raise unreadable(
+            place,
+            "its text is split into tokens, which --tokens characters cannot split further",
+            TOKENS_FIX,
+        )
     if not isinstance(words, list) or not isinstance(notes, list):
-        problem = f"found {str(words)[:60]!r} as {key}, {str(notes)[:60]!r} as their annotation"
-        raise unreadable(place, problem, TOKENS_FIX)
+        raise unreadable(
+            place,
+            f"found {str(words)[:60]!r} as {key}, {str(notes)[:60]!r} as their annotation",
+            TOKENS_FIX,
+        )
 
 
 def _spaces(record: JsonObject, words: list[str]) -> list[bool] | list[None]:
@@ -87,8 +88,11 @@ def tag_texts(tags: list[Any], place: Place, names: tuple[str, ...] | None) -> l
     texts = [by_number.get(tag) if type(tag) is int else tag for tag in tags]
     if not all(isinstance(text, str) for text in texts):
         numbers = f"or a number from 0 to {len(names) - 1}" if names else "and no --tag-names are given"
-        problem = f"not each of its tags is a text, {numbers}"
-        raise unreadable(place, problem, "Name the numbers, in order: --tag-names O,B-PER,I-PER.")
+        raise unreadable(
+            place,
+            f"not each of its tags is a text, {numbers}",
+            "Name the numbers, in order: --tag-names O,B-PER,I-PER.",
+        )
     return [check_text(text, place).strip() for text in texts]
 
 
@@ -119,8 +123,7 @@ def doc_of_token_spans(record: JsonObject, place: Place, context: Context) -> Do
     for span in notes if isinstance(notes, list) and not context.unlabelled else ():
         first, last, label = span if isinstance(span, list) and len(span) == 3 else (None,) * 3
         if not (type(first) is int and type(last) is int and 0 <= first <= last < len(doc)):
-            problem = f"span {str(span)[:60]} is not of the {len(doc)} tokens"
-            raise unreadable(place, problem, TOKENS_FIX)
+            raise unreadable(place, f"span {str(span)[:60]} is not of the {len(doc)} tokens", TOKENS_FIX)
         tokens, label = doc[first : last + 1], read_label(label, place)
         mentions.append(CharSpan(place, None, tokens.start_char, tokens.end_char, label))
     return annotate(doc, mentions, context)

@@ -119,6 +119,7 @@ def read_tag_names(text: str) -> tuple[str, ...]:
             names = path.read_text(encoding="utf-8-sig").splitlines()
     tags = [name.strip() for name in names if name.strip()]
     if len(set(tags)) < max(len(tags), 2):
-        problem = "expected at least two different tags, or a file with one tag per line"
-        raise bad_option("tag-names", text, problem)
+        raise bad_option(
+            "tag-names", text, "expected at least two different tags, or a file with one tag per line"
+        )
     return tuple(tags)

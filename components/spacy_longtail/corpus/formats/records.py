@@ -16,10 +16,10 @@ from .context import Context, Events
 from .json_files import JsonObject, read_records
 from .json_tokens import (
     PARAGRAPHS,
+    TAG,
     doc_of_tags,
     doc_of_token_spans,
     docs_of_paragraphs,
-    has_tags,
     has_token_spans,
 )
 from .offsets import in_characters
@@ -67,8 +67,9 @@ class JsonReader(TagOptions, SpanOptions):
             try:
                 yield from self._items(record, place, context, tags)
             except OTHER_FORM as error:
-                problem = f"found {str(record)[:60]!r}, whose annotation has another form"
-                raise unreadable(place, problem, SPAN_FIX) from error
+                raise unreadable(
+                    place, f"found {str(record)[:60]!r}, whose annotation has another form", SPAN_FIX
+                ) from error
 
     def _items(
         self, record: JsonObject, place: Place, context: Context, tags: TagReader
@@ -80,7 +81,7 @@ class JsonReader(TagOptions, SpanOptions):
         context (Context): Context of the conversion.
         tags (TagReader): Reads the tags of the record's file.
         """
-        has_tokens = has_tags(record, self.columns) or has_token_spans(record)
+        has_tokens = (self.columns.tag or TAG) in record or has_token_spans(record)
         if context.texts_only and (has_tokens or PARAGRAPHS in record):
             return
         if isinstance(record.get(PARAGRAPHS), list):
@@ -122,9 +123,11 @@ class JsonReader(TagOptions, SpanOptions):
     def _plain(self, record: JsonObject, place: Place, events: Events) -> list[Text]:
         """Return the text of a record with a list of spans; nothing if it was rejected."""
         if record.get("_view_id") == "ner":  # Prodigy's ner.teach
-            problem = "the answer is on its spans alone and says nothing of the other words"
-            fix = "Complete the annotation with Prodigy's ner.silver-to-gold."
-            raise unreadable(place, problem, fix)
+            raise unreadable(
+                place,
+                "the answer is on its spans alone and says nothing of the other words",
+                "Complete the annotation with Prodigy's ner.silver-to-gold.",
+            )
         if (answer := record.get("answer", "accept")) != "accept":
             events.add("rejected", str(answer), place)
             return []
@@ -154,8 +157,11 @@ class JsonReader(TagOptions, SpanOptions):
         if key not in record and any_key and len(names) == 1 and not self.text_key:
             (key,) = names
         if key not in record:
-            problem = f"it has no {key!r}, found the texts {', '.join(names) or 'none'}"
-            raise unreadable(place, problem, "Name the key of the text with --text-key.")
+            raise unreadable(
+                place,
+                f"it has no {key!r}, found the texts {', '.join(names) or 'none'}",
+                "Name the key of the text with --text-key.",
+            )
         return Text(place, record[key], spans, (), _about(record, key))
 
     def _of_label_studio(self, record: JsonObject, place: Place, events: Events) -> list[Text]:
@@ -198,8 +204,9 @@ def _span_list(record: JsonObject, place: Place) -> Any:
     """Return the first list of spans in a record, if possible one that is not empty."""
     given = [record[key] for key in SPANS if record.get(key) is not None]
     if not given and "answer" not in record:  # an accepted record without spans has no entity
-        problem = f"found none of {', '.join(SPANS)}"
-        raise unreadable(place, problem, "Give every text its list of spans.")
+        raise unreadable(
+            place, f"found none of {', '.join(SPANS)}", "Give every text its list of spans."
+        )
     groups = next((items for items in given if isinstance(items, dict)), None)
     if groups is not None:  # doc.spans in what spaCy's Doc.to_json writes
         given = [items for items in given if items is not groups] + list(groups.values())
@@ -219,9 +226,11 @@ def _spans(items: Any, place: Place, events: Events) -> list[CharSpan]:
         key = next((key for key in TYPE_KEYS if key in item), TYPE_KEYS[0])
         types = item[key]
         if key == "entity" and is_tag(str(types)):
-            problem = f"found the tag {types!r} of a single token instead of a span"
-            fix = "In Hugging Face's pipeline, set aggregation_strategy to join tokens."
-            raise unreadable(place, problem, fix)
+            raise unreadable(
+                place,
+                f"found the tag {types!r} of a single token instead of a span",
+                "In Hugging Face's pipeline, set aggregation_strategy to join tokens.",
+            )
         labels = types if isinstance(types, list) else [types]
         if item.get("correct") is False:  # reviewed in LightTag
             for label in labels:

@@ -11,13 +11,12 @@ from spacy.tokens import Doc
 from ...errors import Errors
 from ..descriptions import DECLARED, TYPES
 from ..names import NAMES
-from . import bioc, brat, docbin, markup, open_types, opennlp, pubtator, records, tables, xmi
+from . import bioc, docbin, inline, records, standoff, tables
 from .context import Context
 from .duplicates import Duplicates, single_copies
-from .foreign import check_foreign
 from .options import FileOptions, Misaligned, SpanOptions
 from .spans import Text, text_doc
-from .text import Place, beside, head_of, unzipped
+from .text import Place, beside, check_foreign, head_of, unzipped
 
 Given = Mapping[str, object]  # options of formats, by name
 # tells whether a file has a format, from its path, its first characters and its folder's suffixes
@@ -59,15 +58,15 @@ FORMATS = {
     "csv": Format(tables.CsvReader, (".csv", ".tsv")),
     "conllu": Format(tables.ConlluReader, (".conllu", ".conllup")),
     "spacy": Format(docbin.DocBinReader, (".spacy",), has_sentences=False),
-    "brat": Format(brat.BratReader, (".txt",), brat.is_brat, has_sentences=False),
-    "articles": Format(markup.ArticleReader, (".txt",), markup.is_article),
-    "open": Format(open_types.OpenReader, (".txt",), open_types.is_open),
+    "brat": Format(standoff.BratReader, (".txt",), standoff.is_brat, has_sentences=False),
+    "articles": Format(inline.ArticleReader, (".txt",), inline.is_article),
+    "open": Format(inline.OpenReader, (".txt",), inline.is_open),
     "pubtator": Format(
-        pubtator.PubtatorReader, (".txt", ".pubtator"), pubtator.is_pubtator, has_sentences=False
+        standoff.PubtatorReader, (".txt", ".pubtator"), standoff.is_pubtator, has_sentences=False
     ),
-    "opennlp": Format(opennlp.OpennlpReader, (".txt", ".train"), opennlp.is_opennlp),
+    "opennlp": Format(inline.OpennlpReader, (".txt", ".train"), inline.is_opennlp),
     "bioc": Format(bioc.BiocReader, (".xml",), bioc.is_bioc, has_sentences=False),
-    "xmi": Format(xmi.XmiReader, (".xmi",), has_sentences=False),
+    "xmi": Format(standoff.XmiReader, (".xmi",), has_sentences=False),
 }
 WANTED = "Give a file, or a folder with train, dev and test, each a file PART.* or a folder PART."
 OURS = (DECLARED, TYPES, "conversion.json", NAMES)  # beside a corpus, no part of it
@@ -115,8 +114,11 @@ class Source(NamedTuple):
                 context.events.add("long", "documents", place, f"{doc.text[:40]!r}...")
             yield doc
         if is_empty:
-            fix = f"Skipped: {context.events.summary() or 'nothing'}."
-            raise ValueError(Errors.L403.format(path=self.path, fix=fix))
+            raise ValueError(
+                Errors.L403.format(
+                    path=self.path, fix=f"Skipped: {context.events.summary() or 'nothing'}."
+                )
+            )
 
     def _items(self, context: Context) -> Iterator[Doc | Text]:
         for path in self.files:
@@ -202,7 +204,7 @@ def _by_format(files: list[Path], format: str | None, given: Given) -> dict[str,
         names[path.parent].append(path.name)
     by_format: dict[str, list[Path]] = {}
     for path in files:
-        if open_types.is_sentences(path, names[path.parent]):
+        if inline.is_sentences(path, names[path.parent]):
             continue
         if name := _detect(path, suffixes[path.parent], given):
             by_format.setdefault(name, []).append(path)

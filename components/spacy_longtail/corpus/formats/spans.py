@@ -96,8 +96,9 @@ def check_text(text: object, place: Place) -> str:
     try:
         text.encode("utf8")
     except UnicodeEncodeError as error:
-        problem = f"character {error.start} of the text is half a surrogate pair"
-        raise unreadable(place, problem, UTF8_FIX) from error
+        raise unreadable(
+            place, f"character {error.start} of the text is half a surrogate pair", UTF8_FIX
+        ) from error
     return text
 
 
@@ -113,8 +114,11 @@ def tokenize(nlp: Language, text: str, place: Place) -> Doc:
                 return doc
         except Exception as error:  # each language's tokenizer raises its own kinds
             fault = error
-    problem = f"the tokenizer of {nlp.lang!r} fails on the text: {fault}"
-    raise unreadable(place, problem, "Correct the text, or use --tokens characters.")
+    raise unreadable(
+        place,
+        f"the tokenizer of {nlp.lang!r} fails on the text: {fault}",
+        "Correct the text, or use --tokens characters.",
+    )
 
 
 def given_tokens(nlp: Language, text: str, tokens: Any, place: Place) -> Doc:
@@ -182,8 +186,11 @@ def annotate(
         if (span.start_char, span.end_char) != (mention.start, mention.end):
             detail = mention.shown_in(doc.text)
             if policy == "error":
-                fix = "Begin and end it with a word, or choose --misaligned missing, expand or contract."
-                raise unreadable(mention.place, f"{detail} does not align with tokens", fix)
+                raise unreadable(
+                    mention.place,
+                    f"{detail} does not align with tokens",
+                    "Begin and end it with a word, or choose --misaligned missing, expand or contract.",
+                )
             events.add("misaligned", mention.label, mention.place, detail)
             inner = [t.i for t in _touched(doc, mention, "contract") if not t.is_space]
             if policy == "contract" and inner:

@@ -90,16 +90,24 @@ class ColumnReader(TagOptions):
         row = _first_row(head)
         place, cells = Place(path, 1 + head.index(row) if row else 1), cells_of(row)
         if len(cells) > 1 and cells[0].casefold() in TOKEN_NAMES and not is_tag(cells[-1]):
-            problem = f"found {row[:60]!r}, which looks like the names of columns"
-            raise unreadable(place, problem, "Use --format csv with --columns token=...,tag=...")
+            raise unreadable(
+                place,
+                f"found {row[:60]!r}, which looks like the names of columns",
+                "Use --format csv with --columns token=...,tag=...",
+            )
         if self.token_column is None and (what := _no_token(table)):
-            problem = f"the first column, {cells[0][:60]!r}, is {what} and no token"
             numbered = ", ".join(f"{i} {cell[:20]!r}" for i, cell in enumerate(cells))
-            fix = f"Name two of the columns {numbered} with --token-column and --tag-column."
-            raise unreadable(place, problem, fix)
+            raise unreadable(
+                place,
+                f"the first column, {cells[0][:60]!r}, is {what} and no token",
+                f"Name two of the columns {numbered} with --token-column and --tag-column.",
+            )
         if self.tag_column is None and (column := _other_tag_column(table)) is not None:
-            problem = f"the last column, {cells[-1][:60]!r}, has no tags, but column {column} has"
-            raise unreadable(place, problem, f"Name it: --tag-column {column}.")
+            raise unreadable(
+                place,
+                f"the last column, {cells[-1][:60]!r}, has no tags, but column {column} has",
+                f"Name it: --tag-column {column}.",
+            )
 
     def _is_row(self, line: str, width: int) -> bool:
         """Return whether a line that begins with # is a row, as "#hashtag O" and "# O" are."""
@@ -132,8 +140,11 @@ class ColumnReader(TagOptions):
                 raise unreadable(place, problem, fix)
             for option, at in (("token", token), ("tag", tag)):
                 if not -width <= at < width:
-                    problem = f"there are {width} columns, but --{option}-column is {at}"
-                    raise unreadable(place, problem, "Count from 0, or from -1 backwards.")
+                    raise unreadable(
+                        place,
+                        f"there are {width} columns, but --{option}-column is {at}",
+                        "Count from 0, or from -1 backwards.",
+                    )
             yield TaggedToken(place, cells[token], cells[tag].strip())
 
 
@@ -255,8 +266,11 @@ class ConlluReader(TagOptions):
             sentence.words.append(TaggedToken(place, row["FORM"], tag or "O", space))
         yield from sentence.rows(events)
         if place.line and not n_tags and not unlabelled:
-            problem = f"no word has a tag, neither in a column nor in MISC as {wanted or 'NE'}="
-            raise unreadable(place, problem, "Name the column, or the key in MISC: --columns tag=...")
+            raise unreadable(
+                place,
+                f"no word has a tag, neither in a column nor in MISC as {wanted or 'NE'}=",
+                "Name the column, or the key in MISC: --columns tag=...",
+            )
 
 
 def _tag_column(names: list[str], wanted: str, cells: list[str], place: Place) -> str:
@@ -271,15 +285,19 @@ def _tag_column(names: list[str], wanted: str, cells: list[str], place: Place) -
         (column,) = ner
     listed = ", ".join(names)
     if len(cells) != len(names):
-        problem = f"found {len(cells)} columns instead of {len(names)}: {listed}"
-        raise unreadable(place, problem, CONLLU_FIX)
+        raise unreadable(
+            place, f"found {len(cells)} columns instead of {len(names)}: {listed}", CONLLU_FIX
+        )
     if twice := next((name for name in ("FORM", column) if names.count(name) > 1), ""):
         raise unreadable(place, f"there are two columns {twice}: {listed}", "Rename one of them.")
     if "FORM" not in names:
         raise unreadable(place, f"there is no column FORM, found {listed}", CONLLU_FIX)
     if column not in names:
-        problem = f"there is no column {wanted or 'MISC'} with the tags, found {listed}"
-        raise unreadable(place, problem, "Name the column of the tags: --columns tag=...")
+        raise unreadable(
+            place,
+            f"there is no column {wanted or 'MISC'} with the tags, found {listed}",
+            "Name the column of the tags: --columns tag=...",
+        )
     return column
 
 
@@ -374,8 +392,11 @@ class CsvReader(TagOptions):
                         yield "sentence"
                         continue
                     if len(row) != len(names):
-                        problem = f"found {len(row)} columns where the first row has {len(names)}"
-                        raise unreadable(place, problem, COLUMNS_FIX)
+                        raise unreadable(
+                            place,
+                            f"found {len(row)} columns where the first row has {len(names)}",
+                            COLUMNS_FIX,
+                        )
                     number = "" if sentence is None else row[sentence].strip()
                     if sentence is not None and not (number or running):
                         raise unreadable(place, "the first token has no sentence number", COLUMNS_FIX)
@@ -392,8 +413,14 @@ def _check_names(names: list[str], columns: Columns, place: Place) -> None:
     """Refuse a row of names that lacks a wanted column or has it twice."""
     for name in filter(None, columns):
         if name not in names:
-            problem = f"there is no column {name}, found {', '.join(filter(None, names)) or 'none'}"
-            raise unreadable(place, problem, COLUMNS_FIX)
+            raise unreadable(
+                place,
+                f"there is no column {name}, found {', '.join(filter(None, names)) or 'none'}",
+                COLUMNS_FIX,
+            )
         if names.count(name) > 1:
-            problem = f"there are {names.count(name)} columns of the name {name}"
-            raise unreadable(place, problem, "Rename all but one of them.")
+            raise unreadable(
+                place,
+                f"there are {names.count(name)} columns of the name {name}",
+                "Rename all but one of them.",
+            )

@@ -99,13 +99,17 @@ class TagReader:
         prefix, _, label = tag.partition("-")
         continues = prefix in INNER and label == running
         if SEVERAL.fullmatch(tag):
-            fix = "A token has one tag here: leave one of them, for example the first."
-            raise unreadable(row.place, f"found several tags in one cell, {tag!r}", fix)
+            raise unreadable(
+                row.place,
+                f"found several tags in one cell, {tag!r}",
+                "A token has one tag here: leave one of them, for example the first.",
+            )
         if not label or prefix not in PREFIXES[self.scheme]:
             raise unreadable(row.place, f"unknown tag {tag!r} in the scheme {self.scheme}", SCHEME_FIX)
         if prefix in INNER and not continues and self.scheme != "iob1":
-            problem = f"tag {tag!r} continues no entity in the scheme {self.scheme}"
-            raise unreadable(row.place, problem, SCHEME_FIX)
+            raise unreadable(
+                row.place, f"tag {tag!r} continues no entity in the scheme {self.scheme}", SCHEME_FIX
+            )
         return f"{'I' if continues else 'B'}-{label}", "" if prefix in CLOSING else label
 
     def _is_prefixed(self, row: TaggedToken, tag: str) -> bool:
@@ -122,8 +126,9 @@ class TagReader:
         if decided != is_prefixed:
             having = "has a prefix such as B-", "has no prefix"
             other = f"{first.tag!r} at {first.place} {having[is_prefixed]}"
-            problem = f"tag {tag!r} {having[decided]}, {other}"
-            raise unreadable(row.place, problem, "Write all tags in one scheme.")
+            raise unreadable(
+                row.place, f"tag {tag!r} {having[decided]}, {other}", "Write all tags in one scheme."
+            )
         return is_prefixed
 
 
@@ -140,9 +145,11 @@ def _outside_tag(tags: Iterator[str | None], place: Place) -> str:
         known.add(tag or "")
     found = next((tag for tag in sorted(known) if tag.casefold() in OUTSIDE), "")
     if not found:
-        problem = f"no token has the tag O, found {', '.join(sorted(known)[:5])}"
-        fix = "Name the column of the tags. Tokens outside entities have the tag O."
-        raise unreadable(place, problem, fix)
+        raise unreadable(
+            place,
+            f"no token has the tag O, found {', '.join(sorted(known)[:5])}",
+            "Name the column of the tags. Tokens outside entities have the tag O.",
+        )
     return found
 
 
@@ -176,8 +183,11 @@ def tagged_docs(
             yield tokens_doc(context.nlp.vocab, sentences)
             sentences = []
         if documents and not (sentences or is_marked):
-            problem = "no mark of a document before its first sentence, as --documents needs"
-            raise unreadable(sentence[0].place, problem, "Leave --documents out.")
+            raise unreadable(
+                sentence[0].place,
+                "no mark of a document before its first sentence, as --documents needs",
+                "Leave --documents out.",
+            )
         if tokens := reader.read(sentence):
             if sentences and sentences[-1][-1].space is False:  # a blank separates sentences
                 sentences[-1][-1] = sentences[-1][-1]._replace(space=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import Field
 
 from ...output.writing import write_file
-from ...records import Record, read_record
+from ...records import Record
 
 MARK = '"undeclared":'  # near the beginning of a file of statistics
 
@@ -82,14 +82,6 @@ class Statistics(Record):
         """Return the share of test mentions that are unseen in training, by declared type."""
         test = self.parts["test"].types if "test" in self.parts else {}
         return {label: test[label].unseen if test else None for label in self.labels}
-
-
-def read_statistics(path: Path) -> Statistics:
-    """Return the statistics that `stats` wrote.
-
-    RAISES (ValueError): If the file is missing or wrong (L405).
-    """
-    return read_record(Statistics, path, "stats")
 
 
 def write_statistics(statistics: Statistics, path: Path) -> None:

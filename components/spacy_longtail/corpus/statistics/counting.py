@@ -15,8 +15,8 @@ from ...sentences import all_bounds
 from ..counts import CorpusCounts, EntityBounds, count_doc, entity_bounds
 from ..cutting import cut
 from ..descriptions import CorpusTypes
-from ..formats.docbin import bare_vocab, stream_docs
 from ..likeness import template_key
+from ..parts import bare_vocab, stream_docs
 from . import Conflicts, Leakage, MarkedPlace, PartStatistics, Statistics, TypeStatistics
 from .diagnosis import diagnose
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
-from ...output.amounts import number, verb
+from ...output.console import number, verb
 from ..rare import FEW_MENTIONS
 from . import Finding, Statistics
 

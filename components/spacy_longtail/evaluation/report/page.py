@@ -11,7 +11,7 @@ from ...about import __version__
 from ...corpus.folder import PARTS
 from ...corpus.rare import rare_sentence
 from ...errors import Errors
-from ...output.amounts import number, p_value, percent, signed
+from ...output.console import number, p_value, percent, signed
 from ...output.targets import check_file
 from ...output.writing import replacing
 from ...training.provenance import short_path

@@ -9,8 +9,8 @@ from thinc.types import Ints4d
 
 from ...corpus.folder import PARTS
 from ...corpus.statistics import Statistics
-from ...corpus.statistics import read_statistics as read_file
 from ...errors import Errors
+from ...records import read_record
 from ...training.provenance import DEV_SCORE, json_checksum
 from ..convergence import rising_of
 from ..records import Evaluation, read_evaluation
@@ -84,9 +84,9 @@ def read_statistics(path: Path) -> Statistics:
 
     path (Path): A file that the command `stats` wrote.
     RETURNS (Statistics): The statistics.
-    RAISES (ValueError): If a part or type is missing.
+    RAISES (ValueError): If the file is missing or wrong, or lacks a part or type (L405).
     """
-    stats = read_file(path)
+    stats = read_record(Statistics, path, "stats")
     problems = [] if stats.labels else ["it names no types"]
     problems += [
         f"parts.{part}.types lacks {label!r}"
@@ -234,10 +234,13 @@ def choose(
         return by_name[first], named[0], False
     scored = [system for system in named if system.dev()]
     if not scored and named and ours is None:
-        problem = (
-            f"none of {', '.join(s.name for s in named)} has performance.ents_macro_f, its score on dev."
+        raise ValueError(
+            Errors.L487.format(
+                problem=f"none of {', '.join(s.name for s in named)} has performance.ents_macro_f, "
+                "its score on dev.",
+                fix="Name one with --ours.",
+            )
         )
-        raise ValueError(Errors.L487.format(problem=problem, fix="Name one with --ours."))
     if not scored:
         raise ValueError(Errors.L410.format(role="method to compare", name=ours, found=names))
     return by_name[first], max(scored, key=lambda system: mean(system.dev()) or 0.0), True

@@ -4,8 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ...output.amounts import number, p_value, percent, signed
-from ...output.tables import text_table
+from ...output.console import number, p_value, percent, signed, text_table
 from ..records import Document
 from ..significance import TOO_FEW, describe, headline, how_tested
 from .comparison import HEADLINES, Report, ScoreRow

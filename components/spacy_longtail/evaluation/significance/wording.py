@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from ...output.amounts import number, p_value, percent, signed
+from ...output.console import number, p_value, percent, signed
 from .decisions import LEVEL, TOO_FEW, Decision
 from .metrics import MACRO
 

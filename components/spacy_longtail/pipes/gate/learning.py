@@ -66,8 +66,11 @@ def learn_counts(
     n_all = sentences.total()
     n_rare = sum(n for types, n in sentences.items() if not types.isdisjoint(labels))
     if n_rare in (0, n_all):
-        problem = f"{n_rare} of {n_all} sentences contain a type of {', '.join(labels)}"
-        raise ValueError(Errors.L205.format(who=who, problem=problem))
+        raise ValueError(
+            Errors.L205.format(
+                who=who, problem=f"{n_rare} of {n_all} sentences contain a type of {', '.join(labels)}"
+            )
+        )
     check_known("rare_labels", labels, {*mentions, *declared}, who)
     if cfg["data"] == "balanced":
         learnt["kept_share"] = min(1.0, n_rare / (n_all - n_rare))

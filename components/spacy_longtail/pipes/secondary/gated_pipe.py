@@ -155,8 +155,11 @@ class GatedPipe(UntrainedPipe):
             strange += [n for n in (*names, *(self.cfg["labels"] or ())) if n not in {*known, *given}]
         if strange:
             problem = f"'labels' or 'label_map' has {', '.join(map(repr, strange))}, its types are"
-            fix = "Correct 'labels' and 'label_map'."
-            raise unfit(self.name, f"{problem} {', '.join(known) or 'not known before it reads'}", fix)
+            raise unfit(
+                self.name,
+                f"{problem} {', '.join(known) or 'not known before it reads'}",
+                "Correct 'labels' and 'label_map'.",
+            )
 
     def initialize(
         self,

@@ -10,8 +10,8 @@ from spacy.training import Example
 from thinc.types import Floats1d, Floats2d, Ints1d
 
 from ...chains.tags import TagCodec
+from ...corpus.cutting import SoftTags, read_soft
 from ...corpus.examples import gold_entities, same_tokens, trim_whitespace
-from ...corpus.soft import SoftTags, read_soft
 from ...errors import Errors, Warnings
 from ...heads import Decoded
 from ...losses import Loss
@@ -85,9 +85,12 @@ def tagged_entities(
 def check_taught(loss: Loss, examples: Iterable[Example], who: str) -> None:
     """Refuse a loss on soft targets if no training document has any (L513)."""
     if loss.reads_soft and all(read_soft(eg.reference) is None for eg in examples):
-        problem = f"no document of the training corpus has any for {loss} of {who}"
-        fix = "Train on a corpus that `distil --soft` wrote, or set share = 0."
-        raise ValueError(Errors.L513.format(problem=problem, fix=fix))
+        raise ValueError(
+            Errors.L513.format(
+                problem=f"no document of the training corpus has any for {loss} of {who}",
+                fix="Train on a corpus that `distil --soft` wrote, or set share = 0.",
+            )
+        )
 
 
 def soft_targets(examples: Sequence[Example], codec: TagCodec, who: str) -> SoftTargets | None:

@@ -43,8 +43,11 @@ def read_pretrained(path: str | Path, who: str, fix: str = START) -> PretrainedH
     try:
         nlp = spacy.load(folder)
     except Exception as error:  # what is damaged can fail anywhere, each in its own way
-        problem = " ".join(f"{type(error).__name__}: {error}".split())
-        raise ValueError(Errors.L274.format(who=who, path=path, problem=problem, fix=fix)) from error
+        raise ValueError(
+            Errors.L274.format(
+                who=who, path=path, problem=" ".join(f"{type(error).__name__}: {error}".split()), fix=fix
+            )
+        ) from error
     for name, pipe in nlp.pipeline:
         model = getattr(pipe, "model", None)
         layer = model.maybe_get_ref("output_layer") if isinstance(model, Model) else None

@@ -17,7 +17,7 @@ from ...heads import HEADS, Gold, Head, HeadName, Scores, Trained
 from ...heads.outputs import forget_outputs, output_of, rename_outputs, resize_outputs, set_outputs
 from ...layers.described import is_described, lay_out, set_descriptions
 from ...losses import CrossEntropy, Loss, check_loss
-from ...output.amounts import number
+from ...output.console import number
 from ...sentences import sentence_lengths
 from ...settings import unused
 from ...types import TwoTaskState

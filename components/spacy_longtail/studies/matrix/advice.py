@@ -13,7 +13,7 @@ from ...corpus.folder import read_types
 from ...corpus.statistics import Statistics
 from ...extras import require
 from ...hub import load_transformer
-from ...output.amounts import number, percent
+from ...output.console import number, percent
 from ...output.targets import check_file
 from ...output.writing import write_file
 from ...types import Overrides

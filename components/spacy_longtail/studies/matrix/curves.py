@@ -17,7 +17,7 @@ from ...evaluation.significance import (
     outcome_in_words,
     stack,
 )
-from ...output.amounts import signed
+from ...output.console import signed
 from ..trials.store import TrialRecord
 
 

@@ -12,8 +12,7 @@ from ...corpus.names import NAMES
 from ...corpus.parts import part_path
 from ...encoders import TRANSFORMERS, check_encoder, installed_transformers, located, shipped_encoder
 from ...errors import Errors
-from ...training.letters import MIN_KNOWN_LETTERS, share_of_letters
-from ...training.seen import MAX_SEEN, seen_share
+from ...training.pretrained import MAX_SEEN, MIN_KNOWN_LETTERS, seen_share, share_of_letters
 from ...types import Overrides
 from ..trials.compose import OPTIONAL, known_choices, read_base
 from ..trials.recipes import read_recipes

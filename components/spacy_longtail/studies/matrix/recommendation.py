@@ -24,7 +24,7 @@ from ...evaluation.significance import (
     outcome_in_words,
     stack,
 )
-from ...output.amounts import number, p_value, signed
+from ...output.console import number, p_value, signed
 
 RISK = 0.2  # largest one-sided p of a recommendation; see `recommend_by_folds`
 

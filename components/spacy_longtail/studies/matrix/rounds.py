@@ -13,7 +13,7 @@ from ...corpus.splits import document_folds, parts_of_fold
 from ...corpus.tokenizers import blank
 from ...errors import Errors
 from ...evaluation.report.systems import Run, read_run
-from ...output.amounts import number
+from ...output.console import number
 from ...output.targets import check_folder, unless_holds
 from ...output.writing import whole_folder
 from ...training.provenance import json_checksum

@@ -8,7 +8,7 @@ from ...evaluation.convergence import no_verdict
 from ...evaluation.report import write_report
 from ...evaluation.report.page import cell, render, write_pages
 from ...evaluation.report.wording import counted
-from ...output.tables import text_table
+from ...output.console import text_table
 from .summary import CorpusSummary, Summary
 
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from thinc.api import Config
 
 from ...errors import Errors
-from ...output.amounts import number
+from ...output.console import number
 from ...output.targets import is_file_name, with_name
 from ...output.writing import coded_io
 from ...records import problem_of

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from thinc.api import Config
 
-from ...output.amounts import number
+from ...output.console import number
 from ...output.writing import coded_io
 from ...training.startup import imported_code
 from ...types import Block

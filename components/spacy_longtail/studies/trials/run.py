@@ -14,7 +14,7 @@ from ...errors import Errors
 from ...hub import check_models
 from ...output.targets import check_folder, unless_holds
 from ...training.filling import load_with_corpus_values
-from ...training.seen import warn_seen
+from ...training.pretrained import warn_seen
 from ...training.startup import check_gpu
 from ...training.train import check_trainable
 from ...types import Block

@@ -22,9 +22,10 @@ from ...corpus.folder import PARTS, read_types
 from ...corpus.names import NAMES
 from ...corpus.parts import checksum, checksums, part_path
 from ...errors import Errors, Warnings
-from ...output.amounts import number
+from ...output.console import number
 from ...output.writing import coded_io, in_progress, write_file
 from ...training.provenance import (
+    BEST,
     CURVE_FILE,
     DEV_SCORE,
     RUN_FILE,
@@ -36,7 +37,6 @@ from ...training.provenance import (
     with_short_paths,
 )
 from ...training.startup import imported_code
-from ...training.train import BEST
 from .plan import Draw, Trial, title_of
 from .process import MODEL, ProcessEnd
 

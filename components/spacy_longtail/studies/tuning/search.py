@@ -16,11 +16,11 @@ from thinc.api import Config
 from ...errors import Errors, Warnings
 from ...extras import extra
 from ...hub import check_models
-from ...output.amounts import number, percent
+from ...output.console import number, percent
 from ...output.targets import check_folder, unless_holds
 from ...output.writing import write_file
+from ...training.pretrained import warn_seen
 from ...training.provenance import DEV_SCORE, from_override, json_checksum, shell_path
-from ...training.seen import warn_seen
 from ...training.startup import check_gpu
 from ...training.train import refuse_parts
 from ...types import Overrides

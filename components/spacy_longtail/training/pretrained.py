@@ -1,26 +1,33 @@
-"""Recognise sentences that an encoder was pretrained on, by a sample of their hashes.
+"""What a pretrained encoder knows of a corpus: the sentences that it has seen, and the letters.
 
-The pretraining writes the sample to seen.bin in the pipeline's folder.
+The pretraining writes a sample of the hashes of its sentences to seen.bin in the pipeline's folder.
 """
 
 import os
 import warnings
+from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
+import spacy
 from spacy.tokens import Doc
 from spacy.util import dict_to_dot
 from spacy.vocab import Vocab
 from thinc.api import Config
 from thinc.types import Ints1d
 
-from ..corpus.formats.docbin import stream_sentences
 from ..corpus.likeness import text_key
-from ..corpus.parts import part_path
-from ..encoders import located
+from ..corpus.parts import part_path, stream_docs, stream_sentences
+from ..encoders import check_encoder, located
 from ..errors import START, Errors, Warnings
+from ..layers.listeners import nodes_of
+from ..layers.subwords import NAME as SUBWORDS
+from ..layers.subwords import plain
+from ..layers.windows import TRANSFORMER
+from ..models.transformer import encoder_of
 
 SEEN_FILE = "seen.bin"  # in the pipeline's folder: ascending hashes of 4 bytes, little-endian
 SAMPLED = 4  # one of so many sentences is sampled, by its hash and so in all corpora alike
@@ -92,3 +99,51 @@ def warn_seen(config: Config, corpus: Path) -> None:
 def _share(folder: str, parts: tuple[Path, ...]) -> float:
     """Return the result of `seen_share`, computed once for all methods of a plan."""
     return seen_share(Path(folder), parts)
+
+
+MIN_KNOWN_LETTERS = 0.5  # share of letters below which an encoder is not tried
+N_DOCS = 500  # number of documents that are counted
+
+
+@lru_cache(maxsize=8)
+def _letters(encoder: str) -> tuple[frozenset[str], bool]:
+    """Return the letters that are subwords of an encoder, and whether they are plain."""
+    for node in nodes_of(spacy.load(check_encoder(encoder))):
+        if node.name == SUBWORDS:
+            table = node.attrs["subwords"]
+            return frozenset(s.removeprefix("##") for s in table.subwords), table.is_plain
+        if node.name == TRANSFORMER:
+            tokenizer = encoder_of(node).tokenizer
+            known = {} if tokenizer is None else tokenizer.get_vocab()
+            letters = frozenset(s.removeprefix("##") for s in known)
+            return letters, all(s == s.lower() for s in letters if not s.startswith("["))
+    return frozenset(), False
+
+
+def share_of_letters(encoder: str, corpus: Path) -> float:
+    """Return the share of a corpus's training letters that an encoder has subwords for.
+
+    encoder (str): An installed encoder such as "en_longtail_cnn", or a folder of `pretrain`.
+    corpus (Path): Folder of a converted corpus.
+    RETURNS (float): In [0, 1]. 1 if the encoder has no list of subwords or the text no letters.
+    """
+    known, is_plain = _letters(encoder)
+    texts = (doc.text for doc in islice(stream_docs(part_path(corpus, "train"), Vocab()), N_DOCS))
+    counts = Counter(c for text in texts for c in (plain(text) if is_plain else text) if c.isalpha())
+    if not known or not counts:
+        return 1.0
+    return sum(n for letter, n in counts.items() if letter in known) / counts.total()
+
+
+def warn_letters(config: Config, corpus: Path) -> None:
+    """Warn of a pretrained encoder that lacks most letters of a corpus.
+
+    config (Config): The config, interpolated.
+    corpus (Path): Folder of a converted corpus.
+    """
+    encoder = config.get("paths", {}).get("pretrained")
+    if encoder and (share := share_of_letters(str(encoder), corpus)) < MIN_KNOWN_LETTERS:
+        warnings.warn(
+            Warnings.W206.format(encoder=encoder, share=f"{100 * share:.0f} %", corpus=corpus),
+            stacklevel=3,
+        )
