@@ -106,10 +106,10 @@ def fit_thresholds(
             predict_examples(nlp, examples)
     update_performance(nlp, data)
     with whole_folder(output or folder) as new:
-        if output is None:  # a model card, for example, stays
-            shutil.copytree(folder, new, copy_function=shutil.copyfile, dirs_exist_ok=True)
         nlp.to_disk(new)
         srsly.write_json(new / CHOSEN, chosen_json(chosen))
+        if output is None:
+            _copy_others(folder, new)
     return chosen
 
 
@@ -131,6 +131,13 @@ def _set_thresholds(
     nlp.get_pipe_config(pipe.name).update(settings)
     calibration = {label: list(curve) for label, curve in curves.items()} or None
     pipe.cfg.update({**settings, CALIBRATION: calibration})
+
+
+def _copy_others(model: Path, folder: Path) -> None:
+    """Copy files of a pipeline that the new folder lacks, such as a model card."""
+    for path in model.iterdir():
+        if not (folder / path.name).exists():
+            (shutil.copytree if path.is_dir() else shutil.copyfile)(path, folder / path.name)
 
 
 def _scored_pipes(nlp: Language, path: Path) -> list[str]:
