@@ -8,7 +8,9 @@ import spacy
 from spacy.tokens import DocBin
 
 from spacy_longtail.studies.trials import store
-from spacy_longtail.studies.trials.plan import read_plan
+from spacy_longtail.studies.trials.compose import read_base
+from spacy_longtail.studies.trials.plan import Trial, TrialMethod, read_plan
+from spacy_longtail.studies.trials.process import ProcessEnd
 from spacy_longtail.studies.trials.store import TrialStore, code_version, corpus_version, trial_key
 from tests.trials import record_of
 from tests.util import SENTENCES, new_file, parse, toy_corpus, write_files
@@ -137,3 +139,28 @@ def test_an_invalid_record_is_ignored_with_a_warning(text, tmp_path):
         assert TrialStore(tmp_path).records() == {}
     end(tmp_path, "k", name="again")
     assert TrialStore(tmp_path).records()["k"].status == "done"
+
+
+# Training
+
+
+def train(output, ending, *folders, **given):
+    """Train a trial that leaves these folders, and return what is stored of it."""
+
+    def start(work):
+        write_files(work, {f"{folder}/weights.bin": b"x" for folder in folders})
+        return ProcessEnd(ending, 1.0, "")
+
+    plain = TrialMethod("crf", {}, read_base(None))
+    TrialStore(output).train("k", Trial(output, plain, 0, None), start, steps=4, **given)
+    return sorted(path.name for path in TrialStore(output).place("k").iterdir())
+
+
+@pytest.mark.parametrize("ending", ["failed", "timeout", "pruned"])
+def test_a_trial_that_is_not_done_keeps_no_checkpoints(ending, tmp_path):
+    folders = [".longtail-model-abcdefgh/new/model", "model.stopped", "model"]
+    assert train(tmp_path, ending, *folders, keep_model=True) == ["record.json"]
+
+
+def test_a_trial_that_is_done_keeps_its_model_if_it_should(tmp_path):
+    assert train(tmp_path, "done", "model", "model.stopped", keep_model=True) == ["model", "record.json"]

@@ -243,7 +243,7 @@ class TrialStore:
         start (Callable): Trains and scores in the given empty folder, and returns how it ended.
         steps (int): Number of steps of the training; with a patience, the maximum.
         patience (int): Steps without improvement on dev that end the training, or 0.
-        keep_model (bool): Whether to keep model-best and model-last.
+        keep_model (bool): Whether to keep model-best and model-last if the trial succeeds.
         RETURNS (TrialRecord): The record.
         RAISES (TrialStoppedError): If the trial was stopped. Nothing is stored then.
         """
@@ -257,8 +257,9 @@ class TrialStore:
                 for name in (RUN_FILE, CURVE_FILE):
                     with suppress(FileNotFoundError):
                         shutil.copy(work / MODEL / name, work / name)
-                if not keep_model:
-                    shutil.rmtree(work / MODEL, ignore_errors=True)
+                kept = MODEL if keep_model and end.status == "done" else ""
+                for folder in (path for path in work.iterdir() if path.is_dir() and path.name != kept):
+                    shutil.rmtree(folder, ignore_errors=True)  # also of a training that was killed
             if end.status == "stopped":
                 raise TrialStoppedError(end.error)
             parts = SCORED if end.status == "done" else ()
