@@ -143,7 +143,9 @@ def test_an_invalid_search_range_is_refused(text, corpus, tmp_path):
         ({"training.max_steps": "many"}, "L483"),
         ({"training.eval_frequency": 0}, "L483"),
         ({"nope.x": 1}, "L471"),
-        ({"paths.train": "elsewhere.spacy"}, "L859.*paths.train"),
+        ({"paths.train": "elsewhere.spacy"}, "L483.*paths.train"),
+        ({"longtail.tail": ["NAT"]}, "L483.*longtail.tail.*the corpus"),
+        ({"nlp.tokenizer.@tokenizers": "spacy.Tokenizer.v1"}, "L483.*nlp.tokenizer"),
         ({"training.max_steps": "${nope.x}"}, "L480"),
         ({"training.patience": 100}, "L483.*training.patience"),
         ({"training.max_epochs": 5}, "L483.*training.max_epochs"),
@@ -152,6 +154,12 @@ def test_an_invalid_search_range_is_refused(text, corpus, tmp_path):
 def test_invalid_settings_of_a_search_are_refused(settings, code, corpus, tmp_path):
     with pytest.raises(ValueError, match=code):
         search_of(corpus, tmp_path, settings=settings)
+
+
+@pytest.mark.parametrize("text", ["paths.train=a,b", "nlp.lang=en,de"])
+def test_a_value_of_the_corpus_cannot_be_searched(text, corpus, tmp_path):
+    with pytest.raises(ValueError, match=rf"L483.*{text.partition('=')[0]}.*the corpus sets it"):
+        search_of(corpus, tmp_path, text)
 
 
 def test_the_first_trial_is_the_baseline(corpus, tmp_path):

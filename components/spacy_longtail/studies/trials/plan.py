@@ -83,10 +83,10 @@ class PlanFile(BaseModel):
             "partitions need sizes or shares.": not drawn and "partitions" in given,
             "n_sentences needs shares.": not self.shares and "n_sentences" in given,
             **{
-                f"instead of {name} under {where} use {OWNERS[name]}.": value != []  # [] declares it
+                f"instead of {name} under {where} use {owner_of(name)}.": value != []
                 for where, settings in self._settings().items()
-                for name, value in settings.items()
-                if name in OWNERS
+                for name, value in settings.items()  # [] declares it
+                if owner_of(name)
             },
         }
         return next((problem for problem, holds in problems.items() if holds), "")
@@ -108,6 +108,11 @@ class PlanFile(BaseModel):
                 for name, own in choices.items()
             },
         }
+
+
+def owner_of(name: str) -> str:
+    """Return the field of a plan that sets a config value or the block around it, or ""."""
+    return next((field for own, field in OWNERS.items() if f"{name}.".startswith(f"{own}.")), "")
 
 
 def _repeats(values: list[Any]) -> bool:
@@ -358,14 +363,14 @@ def _check_equal_length(
     is_given (bool): Whether the number of steps was given as an option, which the message names.
     """
     frequency = methods[0].config["training"].get("eval_frequency")
+    ends = {"patience": patience, "max_epochs": 0}  # 0 and below are no limit
     for method in methods:
         training = method.config["training"]
-        wanted = {"max_steps": steps, "eval_frequency": frequency}
-        ends = {"patience": patience, "max_epochs": 0}
-        unlimited = {n for n in ends if is_whole(end := training.get(n, 0)) and end <= 0}
-        wanted |= {n: end for n, end in ends.items() if n not in unlimited}
+        wanted = {"max_steps": steps, "eval_frequency": frequency, **ends}
         for name, value in wanted.items():
-            if (is_now := training.get(name)) != value:
+            is_now = training.get(name, 0)
+            is_endless = name in ends and is_whole(is_now) and is_now <= 0
+            if (0 if is_endless else is_now) != value:
                 raise unusable(
                     path, f"training.{name} is {is_now} for {method.name!r} and {value} for the others."
                 )

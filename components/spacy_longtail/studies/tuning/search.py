@@ -4,7 +4,7 @@ import random
 import shutil
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -22,11 +22,10 @@ from ...output.writing import write_file
 from ...training.provenance import DEV_SCORE, from_override, json_checksum, shell_path
 from ...training.seen import warn_seen
 from ...training.startup import check_gpu
-from ...training.train import refuse_parts
 from ...types import Overrides
 from ..trials.commented import commented
 from ..trials.compose import block_of, compose, read_base
-from ..trials.plan import Trial, TrialMethod, is_whole
+from ..trials.plan import Trial, TrialMethod, is_whole, owner_of
 from ..trials.process import MODEL, ProcessEnd
 from ..trials.recipes import with_corpus_and_defaults
 from ..trials.run import Runner, TrialOptions, run_trial
@@ -120,6 +119,13 @@ def read_parameters(config: Config, given: list[str]) -> list[Parameter]:
 def cannot_search(problem: str, fix: str) -> ValueError:
     """Return the error for a search that cannot be run."""
     return ValueError(Errors.L483.format(problem=problem, fix=fix))
+
+
+def refuse_owned(names: Iterable[str]) -> None:
+    """Refuse config values that the corpus sets, because any others would be ignored."""
+    for name in names:
+        if owner_of(name) == "corpora":
+            raise cannot_search(f"{name} cannot be set, because the corpus sets it.", "Omit it.")
 
 
 def _read(text: str, config: Config) -> Parameter:
@@ -252,7 +258,7 @@ class Search:
         seed: int = 0,
     ) -> None:
         import_optuna()
-        refuse_parts(settings)
+        refuse_owned([*settings, *(text.partition("=")[0] for text in given)])
         for name in ("training.patience", "training.max_epochs"):
             if settings.get(name, 0) not in (0, -1):
                 raise cannot_search(f"{name} would be ignored: all train equal steps.", "Use --steps.")
