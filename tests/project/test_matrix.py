@@ -117,6 +117,18 @@ def test_a_crash_is_recorded_and_the_other_trials_run(plan, corpus, tmp_path, fa
     assert len(fake.titles()) == 5 and {r.status for r in records.values()} == {"done"}
 
 
+@pytest.mark.parametrize(("minutes", "n"), [(1.0, 0), (0.5, 0), (2.0, 4), (None, 4)])
+def test_a_trial_that_ran_out_of_time_is_repeated_with_a_larger_limit(
+    minutes, n, plan, corpus, tmp_path, fake
+):
+    found = matrix(plan, corpus, tmp_path / "out")
+    found.run(TrialOptions(minutes=1.0), runner=lambda *_: ProcessEnd("timeout", 60.0, "Too slow."))
+
+    found.run(TrialOptions(minutes=minutes), runner=fake)
+
+    assert len(fake.titles()) == n
+
+
 def test_a_full_disk_stops_all_trials_and_none_is_recorded(plan, corpus, tmp_path, fake):
     """It is no result of a method: the next run goes on with what is missing."""
     found, calls = matrix(plan, corpus, tmp_path / "out"), []

@@ -1,6 +1,9 @@
 """Searches: spaces, draws, pruning, the best config."""
 
 import json
+import os
+import platform
+import subprocess
 from unittest.mock import Mock
 
 import pytest
@@ -10,9 +13,11 @@ from spacy.util import load_config
 from spacy_longtail.studies.trials.compose import read_base
 from spacy_longtail.studies.trials.process import ProcessEnd
 from spacy_longtail.studies.trials.recipes import with_corpus_and_defaults
+from spacy_longtail.studies.trials.run import TrialOptions
 from spacy_longtail.studies.trials.store import TrialStore
 from spacy_longtail.studies.tuning import search as module
 from spacy_longtail.studies.tuning.search import Search, best_of
+from spacy_longtail.training.provenance import json_checksum
 from tests.trials import record_of
 from tests.util import config_file, invoke, new_file, run_spacy, toy_corpus
 
@@ -284,10 +289,23 @@ def test_a_resumed_search_proposes_the_same_values_as_an_uninterrupted_one(stopp
     assert len({trial.values[LAM] for trial in whole}) == 13
 
 
+def test_a_failed_trial_of_a_search_is_repeated_on_request(corpus, tmp_path):
+    search = search_of(corpus, tmp_path / "out")
+    search.run(2, runner=lambda *_: ProcessEnd("failed", 2.0, "Kaboom"))
+
+    tried = search.run(2, TrialOptions(retry_failed=True), runner=finished(near))
+
+    assert [trial.status for trial in tried] == ["done", "done"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows cannot tell whether a process runs")
 def test_the_working_folder_of_a_killed_search_is_deleted_at_the_next_start(corpus, tmp_path):
     search = search_of(corpus, tmp_path / "out")
     (tried,) = search.run(1, runner=finished(near))
-    left = search.store.place(tried.key).rename(tmp_path / "out" / "work" / tried.key)
+    place, gone = search.store.place(tried.key), subprocess.Popen(["true"])
+    gone.wait()
+    machine = json_checksum(platform.node())[:6]
+    left = place.rename(tmp_path / "out" / "work" / f"{tried.key}-{machine}-{gone.pid}")
 
     search.run(1, runner=finished(near))
 

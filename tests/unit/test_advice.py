@@ -451,7 +451,7 @@ def test_a_trial_is_limited_unless_its_method_is_not(method, limit, corpus, tmp_
     _, plan = planned(corpus, 4, {"training.eval_frequency": 2})
     trial = next(trial for trial in plan.trials() if trial.method.name == method)
     options = TrialOptions(minutes=3.2, unlimited="ner")
-    run.run_trial(options, ["dev"], trial, tmp_path / "trials" / "work" / "key", lambda: None)
+    run.run_trial(options, ["dev"], tmp_path / "k", trial, tmp_path / "work", lambda: None)
     assert limits == [limit]
 
 

@@ -31,7 +31,7 @@ def recommend(
         ),
     ] = None,
     minutes: Annotated[
-        float, Option(min=0.01, help="Time limit of all trials together, in minutes.")
+        float, Option(min=0.01, help="Number of minutes after which no trial starts.")
     ] = 30,
     folds: Annotated[
         int, Option(min=3, help="Number of cross-validation folds of train and dev to compare on.")
@@ -70,11 +70,12 @@ def recommend(
 ) -> None:
     """Compare the methods that a corpus's statistics suggest, and write the config of the best.
 
-    The methods are compared by cross-validation on train and dev, within a time limit. After each
-    fold the better half continues, and with it the methods that are not significantly worse than
-    the best one. Another method than stock spaCy is recommended only if the evidence suffices
-    (docs/matrix.md). By default it runs one trial per core, at most four, or a single one with a
-    transformer or a GPU.
+    The methods are compared by cross-validation on train and dev. No trial starts after the given
+    number of minutes, and one that takes more than two fifths of them is stopped, except those of
+    stock spaCy. After each fold the better half continues, and with it the methods that are not
+    significantly worse than the best one. Another method than stock spaCy is recommended only if
+    the evidence suffices (docs/matrix.md). By default it runs one trial per core, at most four, or
+    a single one with a transformer or a GPU.
     """
     target = config or output / "recommended.cfg"
     encoders = [pretrained] if pretrained else find_pretrained(corpus, say)

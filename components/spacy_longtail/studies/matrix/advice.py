@@ -185,7 +185,7 @@ def advise(
     plan (Plan): Plan that `planned` returned.
     output (Path): Folder of the trials. A run in this folder is resumed.
     config (Path): File for the recommended config.
-    minutes (float): Time limit of all trials together.
+    minutes (float): Minutes after which no trial starts.
     folds (int): Number of folds of train and dev together, at least 3.
     best_guess (bool): Whether to write the config of the best method even without evidence.
     options (TrialOptions): Options of the trials.
@@ -248,10 +248,10 @@ def in_short(candidates: list[CandidateGrid], cut: Plan, folds: int, minutes: fl
     candidates (List[CandidateGrid]): The candidates.
     cut (Plan): Their plan on folds.
     folds (int): Number of folds.
-    minutes (float): Time limit of all trials together.
+    minutes (float): Minutes after which no trial starts.
     RETURNS (str): A line for people.
     """
     return (
         f"{len(candidates)} candidates are compared on {folds} folds, {cut.schedule}, "
-        f"within {number(minutes, 'minute')}"
+        f"and no trial starts after {number(minutes, 'minute')}"
     )

@@ -97,7 +97,8 @@ class Rounds:
 
     matrix (Matrix): Trials of a plan on folds.
     options (TrialOptions): Options of the trials.
-    minutes (float): Time limit of all trials together (wall clock).
+    minutes (float): Minutes (wall clock) after which no trial starts. A trial may use two fifths of
+        them, and one of the baseline any time.
     labels (List[str]): The declared types.
     say (Callable): Receives messages about the progress.
     """
@@ -110,8 +111,14 @@ class Rounds:
         labels: list[str],
         say: Callable[[str], None],
     ) -> None:
-        self.matrix, self.options, self.say = matrix, options, say
+        self.matrix, self.say = matrix, say
         self.baseline, self.seconds = matrix.plan.baseline, 60 * minutes
+        self.options = replace(
+            options,
+            minutes=MAX_PART * minutes,
+            unlimited=self.baseline,
+            test_name="the held-out fold",
+        )
         self.end = time.monotonic() + self.seconds
         self.keys = {(t.method.name, t.corpus): key for key, t in matrix.trials.items()}
         self.records: dict[str, TrialRecord] = {}
@@ -124,8 +131,7 @@ class Rounds:
         names = [method.name for method in self.matrix.plan.methods]
         for i, fold in enumerate(self.matrix.plan.corpora):
             keys = {self.keys[name, fold]: name for name in names}
-            again = self.options.retry_failed
-            missing = [keys[key] for key in self.matrix.missing(keys, retry_failed=again)]
+            missing = [keys[key] for key in self.matrix.missing(keys, self.options)]
             if i == 0:
                 self._first(names, missing, fold)
             else:
@@ -160,15 +166,9 @@ class Rounds:
         return self.end - time.monotonic()
 
     def _train(self, names: list[str], fold: Path) -> None:
-        """Run trials of a fold. All except the baseline have a time limit."""
+        """Run trials of a fold."""
         keys = [self.keys[name, fold] for name in names]
-        options = replace(
-            self.options,
-            minutes=MAX_PART * self.seconds / 60,
-            unlimited=self.baseline,
-            test_name="the held-out fold",
-        )
-        records = self.matrix.run(options, keys)
+        records = self.matrix.run(self.options, keys)
         self.records |= {key: records[key] for key in keys}
         if self.baseline in names and not self._is_done(self.baseline, fold):
             record = records[self.keys[self.baseline, fold]]

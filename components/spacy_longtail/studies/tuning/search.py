@@ -325,7 +325,8 @@ class Search:
         Only one process at a time may run a search in a folder.
 
         n_trials (int): Total number of trials, including those of earlier runs.
-        options (Optional[TrialOptions]): GPU, and time limit of each trial.
+        options (Optional[TrialOptions]): GPU, time limit of each trial, and whether to repeat
+            failed ones. The trials after a repeated one may then have other values.
         runner (Optional[Callable]): Function that runs one trial. By default in a separate process.
         RETURNS (List[Tried]): All finished trials, including those of earlier runs.
         """
@@ -333,10 +334,9 @@ class Search:
         if runner is None:
             check_gpu(options.gpu_id)
             self.check()
-            runner = partial(run_trial, options, ["dev"])
         self.store.create()
-        stored, study, tried = self.store.records(), self._study(), list[Tried]()
-        records = dict(stored)
+        stored = {key: r for key, r in self.store.records().items() if not options.repeats(r)}
+        records, study, tried = dict(stored), self._study(), list[Tried]()
         names = (record.method.removeprefix(TRIAL) for record in stored.values())
         last = max((int(name) for name in names if name.isdigit()), default=-1)
         for n in count():
@@ -355,7 +355,7 @@ class Search:
                 break
             is_known = key in stored and stored[key].method == trial.method.name
             if key not in records:
-                records[key] = self._train(key, trial, proposal, runner)
+                records[key] = self._train(key, trial, proposal, options, runner)
             tried.append(proposal.finish(records[key]))
             if not is_known:
                 sys.stderr.write(f"{title(tried[-1])}\n")  # stdout is for results
@@ -364,14 +364,19 @@ class Search:
                     shutil.rmtree(self.store.place(other) / MODEL, ignore_errors=True)
         return tried
 
-    def _train(self, key: str, trial: Trial, proposal: Proposal, runner: Runner) -> TrialRecord:
+    def _train(
+        self, key: str, trial: Trial, proposal: Proposal, options: TrialOptions, runner: Runner | None
+    ) -> TrialRecord:
         """Run a trial, which ends early if Optuna prunes it."""
+        run = runner or partial(run_trial, options, ["dev"], self.store.place(key))
 
         def start(work: Path) -> ProcessEnd:
-            end = runner(trial, work, partial(proposal.prune, work, self.steps))
+            end = run(trial, work, partial(proposal.prune, work, self.steps))
             return end._replace(status="pruned") if end.status == "stopped" else end
 
-        return self.store.train(key, trial, start, steps=self.steps, keep_model=True)
+        return self.store.train(
+            key, trial, start, steps=self.steps, minutes=options.minutes, keep_model=True
+        )
 
     def _study(self) -> "optuna.Study":
         """Return an empty study in memory, whose first trial will be the baseline."""
