@@ -522,6 +522,10 @@ class Warnings:
         "[LW208] {path} has {n} of other versions of spacy-longtail, spaCy or their dependencies, or "
         "with other --code. They are run again, and the old results are kept."
     )
+    W212 = (
+        "[LW212] {n} ended in an earlier run without --keep-models, so there is no pipeline of them. To "
+        "keep all pipelines, name a new --output."
+    )
     W209 = (
         "[LW209] {path}: {n} names of one character are skipped, since they would be found far too "
         "often. The first one is {first}."

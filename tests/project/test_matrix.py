@@ -89,6 +89,14 @@ def test_finished_trials_are_skipped(plan, corpus, tmp_path, fake, capsys):
     assert records[next(iter(found.trials))].dev == {"ents_macro_f": 0.5}
 
 
+def test_models_that_were_not_kept_are_counted_in_a_warning(plan, corpus, tmp_path, fake):
+    found = matrix(plan, corpus, tmp_path / "out")
+    found.run(TrialOptions(), runner=fake)
+
+    with pytest.warns(UserWarning, match=r"LW212\] 4 trials ended in an earlier run"):
+        found.run(TrialOptions(keep_models=True), runner=fake)
+
+
 def test_trials_of_other_versions_are_counted_in_a_warning_and_kept(
     plan, corpus, tmp_path, fake, monkeypatch
 ):

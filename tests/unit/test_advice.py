@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -12,9 +13,10 @@ from spacy.tokens import DocBin
 
 from spacy_longtail.corpus.descriptions import read_types, write_types
 from spacy_longtail.corpus.names import write_names
+from spacy_longtail.encoders import located
 from spacy_longtail.evaluation.report.systems import read_run
 from spacy_longtail.evaluation.significance import MACRO, Decision, compare
-from spacy_longtail.studies.matrix import pretrained_candidates
+from spacy_longtail.studies.matrix import pretrained_candidates, rounds
 from spacy_longtail.studies.matrix.advice import Advice, advise, planned
 from spacy_longtail.studies.matrix.recommendation import Recommendation, Runs, decide, recommend_by_folds
 from spacy_longtail.studies.matrix.rounds import fold_plan, promising, write_folds
@@ -419,6 +421,15 @@ def test_the_largest_transformer_stays_first_without_the_cnn(corpus, encoders, m
     assert methods[0].settings["paths.pretrained"] == str(encoders[0])
 
 
+def test_two_encoders_of_the_user_are_two_candidates(corpus, tmp_path):
+    paths = [Path(shutil.copytree(located("en_longtail_cnn"), tmp_path / name)) for name in ("a", "b")]
+
+    methods = pretrained_candidates.encoder_methods(corpus, paths, n_sentences=10)
+
+    assert [method.choices["encoder"] for method in methods] == ["pretrained", "pretrained_2"]
+    assert [method.settings["paths.pretrained"] for method in methods] == list(map(str, paths))
+
+
 def test_advice_tries_lists_of_names_if_the_corpus_has_them(corpus):
     write_names(corpus / "names.jsonl", {"GEO": [["Oslo"]]})
     _, plan = planned(corpus, None, {}, [Path("en_longtail_cnn")])
@@ -546,7 +557,8 @@ def test_the_json_of_the_command_names_candidates_by_method(corpus, tmp_path, fa
 
     methods = {row["method"] for row in found["candidates"]}
     assert {row["method"] for row in found["methods"]} <= methods and "softmax" in methods
-    assert any("softmax, seed 0" in title for title in found["failed"])
+    (failed,) = found["failed"]
+    assert "softmax, seed 0" in failed["title"] and failed["reason"] == "Kaboom"
 
 
 # Plans on folds
@@ -563,6 +575,22 @@ def test_folds_of_characters_keep_copies_together(tmp_path):
     for fold in found:
         held = set(texts(fold / "test.spacy"))
         assert held.isdisjoint(texts(fold / "train.spacy")) and read_types(fold).lang == "vi"
+
+
+def test_folds_that_exist_are_not_split_again(corpus, tmp_path, monkeypatch):
+    found = write_folds(corpus, tmp_path / "out", 3)
+    monkeypatch.setattr(rounds, "load_docs", None)
+
+    assert write_folds(corpus, tmp_path / "out", 3) == found
+
+
+def test_a_folder_that_cannot_be_written_to_is_refused_before_the_corpus_is_read(
+    corpus, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(rounds, "load_docs", None)
+    write_files(tmp_path / "other", {"thesis.txt": "x"})
+    with pytest.raises(ValueError, match="L437"):
+        write_folds(corpus, tmp_path / "other", 3)
 
 
 def test_a_plan_on_folds_has_each_method_on_each_fold(corpus, tmp_path):

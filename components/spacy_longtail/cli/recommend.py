@@ -106,6 +106,7 @@ def recommend(
     )
     summary, choice = advice.summary, advice.recommendation
     page = write_matrix_report(summary, output / "report")
+    tell_failures(summary.failed)
     if as_json:
         return print_json(
             {
@@ -123,7 +124,7 @@ def recommend(
                     for row in summary.corpora[0].rows
                 ],
                 "candidates": listed,
-                "failed": [record.title for record in summary.failed],
+                "failed": [{"title": r.title, "reason": r.reason} for r in summary.failed],
                 "config": str(target),
                 "written": advice.written,
                 "note": advice.note,
@@ -134,7 +135,6 @@ def recommend(
     for method, candidate in reasons:
         msg.text(f"{method.name}: {candidate.why}")
     echo(summary_tables(summary))
-    tell_failures(summary.failed)
     msg.good(f"{target} trains {advice.written}")
     echo(
         f"Train it with: python -m spacy_longtail train {shell_path(target)} {shell_path(corpus)} "

@@ -86,11 +86,13 @@ def encoder_methods(corpus: Path, pretrained: Sequence[Path], n_sentences: int) 
     """
     is_large = n_sentences >= LARGE_CORPUS
     ordered = list(pretrained)
-    if not is_large and len(ordered) > 1 and not needs_torch(ordered[0]):
+    if not is_large and [needs_torch(path) for path in ordered[:2]] == [False, True]:
         ordered[:2] = ordered[1::-1]  # the largest transformer, then the CNN
     recipes, methods = read_recipes(), list[EncoderMethod]()
+    others = [path for path in ordered if str(path) not in TRANSFORMERS]
+    names = {path: f"pretrained_{n}" if n > 1 else "pretrained" for n, path in enumerate(others, 1)}
     for path in ordered:
-        name = str(path) if str(path) in TRANSFORMERS else "pretrained"
+        name = names.get(path, str(path))
         recipe, start = _recipe_of(path, corpus)
         settings_by_choice = {name: start}
         if recipe == "pretrained_cnn":

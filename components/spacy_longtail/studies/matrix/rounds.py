@@ -56,21 +56,21 @@ def write_folds(corpus: Path, output: Path, n_folds: int) -> list[Path]:
     """
     types = read_types(corpus)
     paths = {part: part_path(corpus, part) for part in ("train", "dev")}
-    nlp = blank(types.lang, types.tokens)
-    docs = [doc for path in paths.values() for doc in load_docs(path, nlp)]
-    fold = document_folds(docs, n_folds, group_by=types.group_by)
     data = {**types._asdict(), **content_of_parts(corpus, paths)}
     place = output / FOLDS / json_checksum({**data, "folds": n_folds, "seed": 0})
     check_folder(output, [corpus], unless_holds(FOLDER))
     TrialStore(output).create()
-    folders = []
-    for i in range(n_folds):
-        folder = place / f"{corpus.resolve().name}-fold-{i}"
+    folders = [place / f"{corpus.resolve().name}-fold-{i}" for i in range(n_folds)]
+    if all(folder.is_dir() for folder in folders):
+        return folders
+    nlp = blank(types.lang, types.tokens)
+    docs = [doc for path in paths.values() for doc in load_docs(path, nlp)]
+    fold = document_folds(docs, n_folds, group_by=types.group_by)
+    for i, folder in enumerate(folders):
         if not folder.is_dir():
             with whole_folder(folder) as new:
                 chosen = parts_of_fold(fold, i, n_folds).items()
                 write_corpus(new, {part: [docs[k] for k in at] for part, at in chosen}, types, corpus)
-        folders.append(folder)
     return folders
 
 

@@ -2,6 +2,7 @@
 
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -10,8 +11,9 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from ...errors import Errors
+from ...errors import Errors, Warnings
 from ...hub import check_models
+from ...output.amounts import number
 from ...output.targets import check_folder, unless_holds
 from ...training.filling import load_with_corpus_values
 from ...training.seen import warn_seen
@@ -19,7 +21,7 @@ from ...training.startup import check_gpu
 from ...training.train import check_trainable
 from ...types import Block
 from .plan import Plan, Trial, unusable
-from .process import ProcessEnd, Stop, launch
+from .process import MODEL, ProcessEnd, Stop, launch
 from .store import FOLDER, SCORED, TrialRecord, TrialStoppedError, TrialStore, corpus_version, trial_key
 
 Runner = Callable[[Trial, Path, Stop], ProcessEnd]
@@ -133,6 +135,9 @@ class Matrix:
         """
         among = list(self.trials if keys is None else keys)
         missing = self.missing(among, options)
+        lost = {key for key in among if not (self.store.place(key) / MODEL).is_dir()} - {*missing}
+        if options.keep_models and lost:
+            warnings.warn(Warnings.W212.format(n=number(len(lost), "trial")), stacklevel=2)
         if missing:
             self.store.create()
             if runner is None:
