@@ -17,7 +17,8 @@ from spacy_longtail.encoders import located
 from spacy_longtail.evaluation.report.systems import read_run
 from spacy_longtail.evaluation.significance import MACRO, Decision, compare
 from spacy_longtail.studies.matrix import pretrained_candidates, rounds
-from spacy_longtail.studies.matrix.advice import Advice, advise, planned
+from spacy_longtail.studies.matrix.advice import Advice, advise, find_candidates
+from spacy_longtail.studies.matrix.candidates import plan_of
 from spacy_longtail.studies.matrix.recommendation import Recommendation, Runs, decide, recommend_by_folds
 from spacy_longtail.studies.matrix.rounds import fold_plan, promising, write_folds
 from spacy_longtail.studies.matrix.summary import summarize_trials
@@ -165,6 +166,11 @@ def test_a_comparison_without_the_baseline_is_refused(tmp_path):
 # `recommend`
 
 
+def planned(corpus, steps=None, settings=None, pretrained=(), transformer=None):
+    candidates = find_candidates(corpus, pretrained, transformer)
+    return candidates, plan_of(candidates, corpus, settings, steps)
+
+
 def advised(
     corpus,
     tmp_path,
@@ -183,7 +189,7 @@ def advised(
     said, output = [], tmp_path / "out"
     config, options = output / "recommended.cfg", TrialOptions(retry_failed=retry_failed)
     candidates, plan = planned(corpus, 4, {"training.eval_frequency": 2}, **given)
-    limits = {"minutes": minutes, "folds": folds, "best_guess": best_guess, "options": options}
+    limits = {"total_minutes": minutes, "folds": folds, "best_guess": best_guess, "options": options}
     found = advise(candidates, plan, output, config, say=said.append, **limits)
     return found, config, candidates, said
 
@@ -416,7 +422,7 @@ def test_a_record_has_the_steps_of_its_own_recipe(corpus, encoders, tmp_path, mo
 def test_the_largest_transformer_stays_first_without_the_cnn(corpus, encoders, monkeypatch):
     monkeypatch.setattr(pretrained_candidates, "needs_torch", lambda path: True)
 
-    methods = pretrained_candidates.encoder_methods(corpus, encoders, n_sentences=10)
+    methods = pretrained_candidates.pretrained_candidates(corpus, encoders, n_sentences=10)
 
     assert methods[0].settings["paths.pretrained"] == str(encoders[0])
 
@@ -424,7 +430,7 @@ def test_the_largest_transformer_stays_first_without_the_cnn(corpus, encoders, m
 def test_two_encoders_of_the_user_are_two_candidates(corpus, tmp_path):
     paths = [Path(shutil.copytree(located("en_longtail_cnn"), tmp_path / name)) for name in ("a", "b")]
 
-    methods = pretrained_candidates.encoder_methods(corpus, paths, n_sentences=10)
+    methods = pretrained_candidates.pretrained_candidates(corpus, paths, n_sentences=10)
 
     assert [method.choices["encoder"] for method in methods] == ["pretrained", "pretrained_2"]
     assert [method.settings["paths.pretrained"] for method in methods] == list(map(str, paths))
@@ -451,7 +457,9 @@ def test_all_rounds_limit_each_trial_but_those_of_the_baseline(corpus, tmp_path,
     monkeypatch.setattr(Matrix, "run", limited)
     candidates, plan = planned(corpus, 4, {"training.eval_frequency": 2})
     places = (tmp_path / "out", tmp_path / "recommended.cfg")
-    advise(candidates, plan, *places, minutes=8, folds=3, options=TrialOptions(), say=lambda _: None)
+    advise(
+        candidates, plan, *places, total_minutes=8, folds=3, options=TrialOptions(), say=lambda _: None
+    )
     assert len(given) > 3 and set(given) == {(3.2, "ner")}
 
 

@@ -8,7 +8,8 @@ from typer import Option
 from wasabi import msg
 
 from ..output.console import echo
-from ..studies.matrix.advice import FOLDS, advise, in_short, planned
+from ..studies.matrix.advice import N_FOLDS, advise, comparison_line, find_candidates
+from ..studies.matrix.candidates import plan_of
 from ..studies.matrix.pretrained_candidates import find_pretrained, needs_torch
 from ..studies.matrix.writing import summary_tables, write_matrix_report
 from ..studies.trials.run import TrialOptions
@@ -35,7 +36,7 @@ def recommend(
     ] = 30,
     folds: Annotated[
         int, Option(min=3, help="Number of cross-validation folds of train and dev to compare on.")
-    ] = FOLDS,
+    ] = N_FOLDS,
     steps: Annotated[
         int | None,
         Option(
@@ -79,18 +80,15 @@ def recommend(
     """
     target = config or output / "recommended.cfg"
     encoders = [pretrained] if pretrained else find_pretrained(corpus, say)
-    candidates, plan = planned(corpus, steps, read_settings(settings), encoders, transformer)
-    reasons = list(zip(plan.methods, candidates, strict=True))
-    listed = [
-        {"method": method.name, "choices": dict(candidate.choices), "why": candidate.why}
-        for method, candidate in reasons
-    ]
+    candidates = find_candidates(corpus, encoders, transformer)
+    plan = plan_of(candidates, corpus, read_settings(settings), steps)
+    listed = [{"method": own.name, "choices": own.choices, "why": own.why} for own in candidates]
     if dry_run and as_json:
         return print_json({"candidates": listed})
     if dry_run:
-        for method, candidate in reasons:
-            echo(f"{method.name}: {candidate.why}")
-        return echo(in_short(candidates, plan, folds, minutes))
+        for candidate in candidates:
+            echo(f"{candidate.name}: {candidate.why}")
+        return echo(comparison_line(len(candidates), plan.schedule, folds, minutes))
     default = default_workers(bool(transformer) or any(map(needs_torch, encoders)), gpu_id)
     options = TrialOptions(workers or default, gpu_id, retry_failed=retry_failed)
     advice = advise(
@@ -98,7 +96,7 @@ def recommend(
         plan,
         output,
         target,
-        minutes=minutes,
+        total_minutes=minutes,
         folds=folds,
         best_guess=best_guess,
         options=options,
@@ -132,8 +130,8 @@ def recommend(
             }
         )
     msg.divider("Candidates")
-    for method, candidate in reasons:
-        msg.text(f"{method.name}: {candidate.why}")
+    for candidate in candidates:
+        msg.text(f"{candidate.name}: {candidate.why}")
     echo(summary_tables(summary))
     msg.good(f"{target} trains {advice.written}")
     echo(

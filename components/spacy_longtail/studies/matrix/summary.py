@@ -31,7 +31,7 @@ FOLD_COLUMNS = {  # of plans on folds, whose test part is the held-out fold
     "macro, dev": ("dev", "ents_macro_f"),
 }
 
-Folds = Mapping[Path, list[Path]]  # folds by corpus
+FoldsByCorpus = Mapping[Path, list[Path]]
 
 
 class MethodRow(NamedTuple):
@@ -72,7 +72,7 @@ class Summary(NamedTuple):
 def summarize_trials(
     matrix: Matrix,
     records: Mapping[str, TrialRecord],
-    folds: Folds | None = None,
+    folds: FoldsByCorpus | None = None,
     trials: Mapping[str, Trial] | None = None,
 ) -> Summary:
     """Summarize the finished trials of a plan.
@@ -85,18 +85,18 @@ def summarize_trials(
     RETURNS (Summary): Scores, tests and recommendations. The latter do not use the test part.
     """
     done: dict[Path, dict[str, TrialRecord]] = {path: {} for path in matrix.plan.corpora}
-    lost: list[Trial] = []
+    failed: list[Trial] = []
     trials = matrix.trials if trials is None else trials
     for key, trial in trials.items():
         if key in records and records[key].is_done:
             done[trial.corpus][key] = records[key]
         elif key in records:
-            lost.append(trial)
+            failed.append(trial)
     if folds is None:
         corpora = [_corpus(path, matrix, own) for path, own in done.items() if own]
     else:
         parts = {path: {fold: done[fold] for fold in keys} for path, keys in folds.items()}
-        corpora = [_folded(path, matrix, by, lost) for path, by in parts.items() if any(by.values())]
+        corpora = [_folded(path, matrix, by, failed) for path, by in parts.items() if any(by.values())]
     return Summary(
         schedule=matrix.plan.schedule,
         baseline=matrix.plan.baseline,
@@ -110,14 +110,17 @@ def summarize_trials(
 
 
 def _folded(
-    path: Path, matrix: Matrix, records: Mapping[Path, Mapping[str, TrialRecord]], lost: Sequence[Trial]
+    path: Path,
+    matrix: Matrix,
+    records: Mapping[Path, Mapping[str, TrialRecord]],
+    failed: Sequence[Trial],
 ) -> CorpusSummary:
     """Summarize the trials on the folds of a corpus. Scores are means over folds and seeds.
 
     path (Path): Folder of the corpus.
     matrix (Matrix): Trials of the plan.
     records (Mapping[Path, Mapping[str, TrialRecord]]): Finished trials by fold and content key.
-    lost (Sequence[Trial]): Failed trials.
+    failed (Sequence[Trial]): Failed trials.
     """
     rows = _rows([r for group in records.values() for r in group.values()], FOLD_COLUMNS)
     places = {fold: i for i, fold in enumerate(records)}
@@ -127,15 +130,15 @@ def _folded(
             held_out[record.method][places[fold], record.seed] = matrix.store.place(key) / "test.json"
     if matrix.plan.baseline not in held_out:
         return CorpusSummary(path.name, rows)
-    failed: defaultdict[str, set[Cell]] = defaultdict(set)
-    for trial in lost:
+    failed_cells: defaultdict[str, set[Cell]] = defaultdict(set)
+    for trial in failed:
         if trial.corpus in places:
-            failed[trial.method.name].add((places[trial.corpus], trial.seed))
+            failed_cells[trial.method.name].add((places[trial.corpus], trial.seed))
     labels, baseline = read_types(path).labels, matrix.plan.baseline
     return CorpusSummary(
         path.name,
         rows,
-        recommendation=recommend_by_folds(held_out, labels, baseline, len(records), failed),
+        recommendation=recommend_by_folds(held_out, labels, baseline, len(records), failed_cells),
     )
 
 

@@ -24,10 +24,10 @@ from .recipes import make_config, read_recipes
 PRESETS = HERE / "presets"
 SEED = 0  # random seed of all samples, which differ by their partition
 PLAIN = "${corpora.plain}"
-DRAWN = {"sizes", "shares", "n_sentences", "seeds"}  # fields that --sizes or shares replace
-LENGTHS = {"training.max_steps": "steps", "training.patience": "patience"}
+REPLACED_BY_DRAWS = {"sizes", "shares", "n_sentences", "seeds"}  # fields that --sizes or shares replace
+LENGTH_FIELDS = {"training.max_steps": "steps", "training.patience": "patience"}
 OWNERS = {  # settings of configs, by the field of a plan that sets them
-    **LENGTHS,
+    **LENGTH_FIELDS,
     "system.seed": "seeds",
     "paths.train": "corpora",
     "paths.dev": "corpora",
@@ -99,7 +99,7 @@ class PlanFile(BaseModel):
         return {
             "settings": self.settings,
             **{
-                f"methods.{name}": {key: value for key, value in own.items() if key not in LENGTHS}
+                f"methods.{name}": {key: value for key, value in own.items() if key not in LENGTH_FIELDS}
                 for name, own in self.methods.items()
             },
             **{
@@ -240,7 +240,9 @@ def read_plan(
     names = [method.name for method in methods]
     baseline = fields.baseline or names[0]
     if baseline not in names:
-        raise unusable(path, f"its baseline {baseline!r} is none of its methods: {', '.join(names)}.")
+        raise invalid_plan(
+            path, f"its baseline {baseline!r} is none of its methods: {', '.join(names)}."
+        )
     corpora = [with_name(Path(corpus)) for corpus in fields.corpora]
     draws = [
         *(Draw(size) for size in sorted(fields.sizes)),
@@ -256,21 +258,21 @@ def _read_fields(path: Path, given: Overrides) -> PlanFile:
     try:
         read = srsly.yaml_loads(text.decode("utf8"))
     except Exception as error:  # srsly's parser raises many types of errors
-        raise unusable(path, f"it is no YAML ({' '.join(str(error).split())}).") from error
+        raise invalid_plan(path, f"it is no YAML ({' '.join(str(error).split())}).") from error
     if not isinstance(read, dict):
-        raise unusable(path, "it is not a mapping of field names to values.")
+        raise invalid_plan(path, "it is not a mapping of field names to values.")
     try:
         fields = PlanFile.model_validate(_overridden(read, given))
     except ValidationError as error:
-        raise unusable(path, f"{problem_of(error, 'the plan')}.") from error
+        raise invalid_plan(path, f"{problem_of(error, 'the plan')}.") from error
     if problem := fields.problem():
-        raise unusable(path, problem)
+        raise invalid_plan(path, problem)
     return fields
 
 
 def _overridden(read: Overrides, given: Overrides) -> Overrides:
     """Return the fields of a plan with values of the command line, without conflicting fields."""
-    replaced = set(DRAWN) if {"sizes", "shares"} & set(given) else set()
+    replaced = set(REPLACED_BY_DRAWS) if {"sizes", "shares"} & set(given) else set()
     if "steps" in given:
         replaced.add("patience")
     kept = {name: value for name, value in read.items() if name not in replaced}
@@ -307,7 +309,7 @@ def _read_methods(
         methods.append(TrialMethod(name, {}, config))
     for name, n in Counter(method.name for method in methods).items():
         if n > 1 or not is_file_name(name):
-            raise unusable(path, f"{name!r} names two methods, or cannot be a file's name.")
+            raise invalid_plan(path, f"{name!r} names two methods, or cannot be a file's name.")
     return methods
 
 
@@ -326,10 +328,7 @@ def _read_config(path: Path, name: str) -> Config:
 def _picked(
     grids: list[dict[str, str | list[str]]], catalog: Mapping[str, Mapping[str, Overrides]], path: Path
 ) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield the choice of every axis for each combination of the grids, without repetition.
-
-    The name of a combination is its head, and its choices other than the first of their axis.
-    """
+    """Yield name and choices of each combination of the grids, without repetition."""
     first = {axis: next(iter(choices)) for axis, choices in catalog.items()}
     seen = set()
     for grid in grids:
@@ -341,14 +340,23 @@ def _picked(
             choices = {**first, **dict(zip(grid, combination, strict=True))}
             if (key := tuple(choices.values())) not in seen:
                 seen.add(key)
-                named = (c for axis, c in choices.items() if axis == "head" or c != first[axis])
-                yield "-".join(named), choices
+                yield method_name(choices), choices
+
+
+def method_name(choices: Mapping[str, str]) -> str:
+    """Return the name of a combination: its head, and choices that are not the first of their axis.
+
+    choices (Mapping[str, str]): Choices by axis.
+    """
+    first = {axis: next(iter(named)) for axis, named in known_choices().items()}
+    whole = {**first, **choices}
+    return "-".join(c for axis, c in whole.items() if axis == "head" or c != first[axis])
 
 
 def _check_known(what: str, names: Iterable[str], known: Iterable[str], path: Path) -> None:
     for name in names:
         if name not in known:
-            raise unusable(path, f"it names an unknown {what}, {name!r}. Known: {', '.join(known)}.")
+            raise invalid_plan(path, f"it names an unknown {what}, {name!r}. Known: {', '.join(known)}.")
 
 
 def _check_equal_length(
@@ -371,7 +379,7 @@ def _check_equal_length(
             is_now = training.get(name, 0)
             is_endless = name in ends and is_whole(is_now) and is_now <= 0
             if (0 if is_endless else is_now) != value:
-                raise unusable(
+                raise invalid_plan(
                     path, f"training.{name} is {is_now} for {method.name!r} and {value} for the others."
                 )
     if is_given and is_whole(frequency) and frequency > steps:
@@ -384,11 +392,11 @@ def _check_equal_length(
             )
         )
     if not is_whole(frequency) or not 0 < frequency <= steps:
-        raise unusable(
+        raise invalid_plan(
             path, f"training.eval_frequency must be from 1 to the {steps} steps, found {frequency}."
         )
     if 0 < patience < 2 * frequency:
-        raise unusable(path, f"patience must be at least two evaluations, {2 * frequency} steps.")
+        raise invalid_plan(path, f"patience must be at least two evaluations, {2 * frequency} steps.")
 
 
 def _set_draw(config: Config, draw: Draw, partition: int, name: str) -> None:
@@ -402,7 +410,7 @@ def _set_draw(config: Config, draw: Draw, partition: int, name: str) -> None:
     plain, train = config["corpora"].get("plain"), config["corpora"]["train"]
     reads = json.dumps(train, default=str)
     if plain is None or not (train == plain or (PLAIN in reads and "${paths.train}" not in reads)):
-        raise unusable(
+        raise invalid_plan(
             f"the method {name!r}",
             "no part of its training data can be drawn: corpora.train must read ${corpora.plain}.",
         )
@@ -410,7 +418,7 @@ def _set_draw(config: Config, draw: Draw, partition: int, name: str) -> None:
     apply(config, {"corpora.plain": drawn, **({"corpora.train": drawn} if train == plain else {})})
 
 
-def unusable(path: Path | str, problem: str) -> ValueError:
+def invalid_plan(path: Path | str, problem: str) -> ValueError:
     """Return the error for an invalid plan."""
     return ValueError(
         Errors.L470.format(path=path, problem=problem, fix="docs/matrix.md shows what a plan has.")

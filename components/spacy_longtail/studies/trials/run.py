@@ -20,7 +20,7 @@ from ...training.seen import warn_seen
 from ...training.startup import check_gpu
 from ...training.train import check_trainable
 from ...types import Block
-from .plan import Plan, Trial, unusable
+from .plan import Plan, Trial, invalid_plan
 from .process import MODEL, ProcessEnd, Stop, launch
 from .store import FOLDER, SCORED, TrialRecord, TrialStoppedError, TrialStore, corpus_version, trial_key
 
@@ -63,7 +63,7 @@ class Matrix:
 
     def __init__(self, plan: Plan, output: Path, inputs: Sequence[Path] | None = None) -> None:
         if not plan.corpora:
-            raise unusable("The plan", "it has no corpus: name folders that `convert` wrote.")
+            raise invalid_plan("The plan", "it has no corpus: name folders that `convert` wrote.")
         check_folder(output, plan.corpora if inputs is None else inputs, unless_holds(FOLDER))
         self.plan, self.output, self.store = plan, output, TrialStore(output)
         versions = {corpus: corpus_version(corpus) for corpus in plan.corpora}
@@ -72,7 +72,9 @@ class Matrix:
             key = trial_key(trial.config(), versions[trial.corpus])
             same = self.trials.setdefault(key, trial)
             if same is not trial:
-                raise unusable("The plan", f"{same.title!r} and {trial.title!r} are the same training.")
+                raise invalid_plan(
+                    "The plan", f"{same.title!r} and {trial.title!r} are the same training."
+                )
         self.store.warn_outdated(self.trials, {trial.title for trial in self.trials.values()})
 
     def check(self, keys: Iterable[str]) -> None:
@@ -135,9 +137,9 @@ class Matrix:
         """
         among = list(self.trials if keys is None else keys)
         missing = self.missing(among, options)
-        lost = {key for key in among if not (self.store.place(key) / MODEL).is_dir()} - {*missing}
-        if options.keep_models and lost:
-            warnings.warn(Warnings.W212.format(n=number(len(lost), "trial")), stacklevel=2)
+        bare = {key for key in among if not (self.store.place(key) / MODEL).is_dir()} - {*missing}
+        if options.keep_models and bare:
+            warnings.warn(Warnings.W212.format(n=number(len(bare), "trial")), stacklevel=2)
         if missing:
             self.store.create()
             if runner is None:

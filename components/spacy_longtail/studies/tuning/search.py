@@ -52,7 +52,9 @@ WARMUP = 1 / 3  # fraction of the steps before a trial can be pruned
 Choice = str | float | bool | None  # a value of a categorical parameter
 
 # settings of the length of a training and of its evaluations, which must be equal for all trials
-LENGTHS = tuple(f"training.{name}" for name in ("max_steps", "max_epochs", "patience", "eval_frequency"))
+LENGTH_SETTINGS = tuple(
+    f"training.{name}" for name in ("max_steps", "max_epochs", "patience", "eval_frequency")
+)
 DIGITS = 4  # significant digits of a sampled number; more would make the config unreadable
 
 
@@ -130,7 +132,7 @@ def refuse_owned(names: Iterable[str]) -> None:
 
 def _read(text: str, config: Config) -> Parameter:
     name, _, spec = text.partition("=")
-    if name in LENGTHS:
+    if name in LENGTH_SETTINGS:
         raise ValueError("trials are compared at equal steps")
     block, key = block_of(config, name)
     if not spec or "." not in name or block is None or key not in block:
@@ -209,8 +211,10 @@ class Proposal:
         """
         new = self.report(read_points(work))
         # the baseline is needed for comparison, and pruning a finished training saves nothing
-        is_safe = not new or new[-1] >= steps or self.number == 0
-        return None if is_safe or not self.drawn.should_prune() else f"Pruned after step {new[-1]}."
+        must_continue = not new or new[-1] >= steps or self.number == 0
+        return (
+            None if must_continue or not self.drawn.should_prune() else f"Pruned after step {new[-1]}."
+        )
 
     def finish(self, record: TrialRecord) -> Tried:
         """Tell Optuna the result of the trial, and return it."""
