@@ -214,6 +214,16 @@ def test_a_matrix_report_orders_by_dev_and_links_pages(corpus, tmp_path):
     assert table.index("crf") < table.index("ner ")
 
 
+def test_a_summary_writes_no_files(corpus, tmp_path):
+    matrix, records = run(corpus, tmp_path / "out", Scored({"crf": 0.9}), seeds=[0])
+    summary = summarize_trials(matrix, records)
+    assert not (tmp_path / "out" / "report").exists()
+
+    write_matrix_report(summary, tmp_path / "out" / "report")
+
+    assert (tmp_path / "out" / "report" / "tiny" / "stats.json").is_file()
+
+
 def test_a_report_on_draws_has_curves(corpus, tmp_path):
     pytest.importorskip("optuna")
     pytest.importorskip("matplotlib")

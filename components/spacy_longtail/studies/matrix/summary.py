@@ -7,11 +7,10 @@ from typing import NamedTuple
 
 from ...corpus.converted import ConvertedCorpus
 from ...corpus.folder import read_types
-from ...corpus.statistics import write_statistics
 from ...evaluation.convergence import rising_of
 from ...evaluation.report import read_report
 from ...evaluation.report.comparison import Report
-from ...evaluation.report.systems import STATISTICS_FILE, MeanAndStd, mean, over_seeds, read_run
+from ...evaluation.report.systems import MeanAndStd, mean, over_seeds, read_run
 from ..trials.plan import Trial
 from ..trials.run import Matrix
 from ..trials.store import TrialRecord
@@ -156,8 +155,7 @@ def _corpus(path: Path, matrix: Matrix, records: Mapping[str, TrialRecord]) -> C
     dev: defaultdict[str, dict[int, Path]] = defaultdict(dict)
     for key, record in records.items():
         dev[record.method][record.seed] = matrix.store.place(key) / "dev.json"
-    statistics = matrix.output / "report" / path.name / STATISTICS_FILE
-    write_statistics(ConvertedCorpus(path).statistics, statistics)
+    statistics = ConvertedCorpus(path).statistics
     evaluations = [matrix.store.place(key) / "test.json" for key in records]
     return CorpusSummary(
         path.name,
