@@ -10,9 +10,9 @@ import pytest
 import spacy
 from spacy.util import load_config
 
-from spacy_longtail.studies.trials.compose import read_base
+from spacy_longtail.studies.configs.compose import read_base
+from spacy_longtail.studies.configs.recipes import with_corpus_and_defaults
 from spacy_longtail.studies.trials.process import ProcessEnd
-from spacy_longtail.studies.trials.recipes import with_corpus_and_defaults
 from spacy_longtail.studies.trials.run import TrialOptions
 from spacy_longtail.studies.trials.store import TrialStore
 from spacy_longtail.studies.tuning import search as module

@@ -8,7 +8,7 @@ from spacy.util import load_config, load_model_from_config
 
 from spacy_longtail.heads.outputs import output_of
 from spacy_longtail.layers.described import is_described
-from spacy_longtail.studies.trials.compose import compose, known_choices, read_base
+from spacy_longtail.studies.configs.compose import compose, known_choices, read_base
 from spacy_longtail.studies.trials.plan import Draw, presets, read_plan
 from tests.util import config_file, new_file, tiny_bert
 

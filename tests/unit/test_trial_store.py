@@ -9,8 +9,8 @@ import pytest
 import spacy
 from spacy.tokens import DocBin
 
+from spacy_longtail.studies.configs.compose import read_base
 from spacy_longtail.studies.trials import store
-from spacy_longtail.studies.trials.compose import read_base
 from spacy_longtail.studies.trials.plan import Trial, TrialMethod, read_plan
 from spacy_longtail.studies.trials.process import ProcessEnd
 from spacy_longtail.studies.trials.store import TrialStore, code_version, corpus_version, trial_key

@@ -16,10 +16,10 @@ from ...hub import load_transformer
 from ...output.amounts import number, percent
 from ...output.targets import check_file
 from ...output.writing import write_file
-from ..trials.commented import WIDTH, commented
-from ..trials.compose import known_choices
+from ..configs.commented import WIDTH, commented
+from ..configs.compose import known_choices
+from ..configs.recipes import with_corpus_and_defaults
 from ..trials.plan import Plan
-from ..trials.recipes import with_corpus_and_defaults
 from ..trials.run import Matrix, TrialOptions
 from .candidates import Candidate
 from .pretrained_candidates import pretrained_candidates

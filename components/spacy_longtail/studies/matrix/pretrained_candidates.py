@@ -14,8 +14,8 @@ from ...errors import Errors
 from ...training.letters import MIN_KNOWN_LETTERS, share_of_letters
 from ...training.seen import MAX_SEEN, seen_share
 from ...types import Overrides
-from ..trials.compose import OPTIONAL, known_choices, read_base
-from ..trials.recipes import read_recipes
+from ..configs.compose import OPTIONAL, known_choices, read_base
+from ..configs.recipes import read_recipes
 from .candidates import Candidate
 
 # Number of training sentences. With fewer, the largest transformer won on all measured corpora, so

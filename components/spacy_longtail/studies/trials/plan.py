@@ -18,10 +18,10 @@ from ...output.targets import is_file_name, with_name
 from ...output.writing import coded_io
 from ...records import problem_of
 from ...types import Block, Overrides
-from .compose import HERE, apply, compose, known_choices, read_base
-from .recipes import make_config, read_recipes
+from ..configs.compose import apply, compose, known_choices, read_base
+from ..configs.recipes import make_config, read_recipes
 
-PRESETS = HERE / "presets"
+PRESETS = Path(__file__).parent / "presets"
 SEED = 0  # random seed of all samples, which differ by their partition
 PLAIN = "${corpora.plain}"
 REPLACED_BY_DRAWS = {"sizes", "shares", "n_sentences", "seeds"}  # fields that --sizes or shares replace

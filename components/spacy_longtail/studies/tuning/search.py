@@ -23,11 +23,11 @@ from ...training.provenance import DEV_SCORE, from_override, json_checksum, shel
 from ...training.seen import warn_seen
 from ...training.startup import check_gpu
 from ...types import Overrides
-from ..trials.commented import commented
-from ..trials.compose import block_of, compose, read_base
+from ..configs.commented import commented
+from ..configs.compose import block_of, compose, read_base
+from ..configs.recipes import with_corpus_and_defaults
 from ..trials.plan import Trial, TrialMethod, is_whole, owner_of
 from ..trials.process import MODEL, ProcessEnd
-from ..trials.recipes import with_corpus_and_defaults
 from ..trials.run import Runner, TrialOptions, run_trial
 from ..trials.store import (
     FOLDER,
