@@ -45,10 +45,11 @@ class TrialOptions:
 
     def repeats(self, record: TrialRecord) -> bool:
         """Return whether to repeat a trial: a failed one, or one with a shorter limit than now."""
-        if record.status == "timeout" and record.time_limit is not None:
-            limit = self.limit_of(record.method)
-            return self.retry_failed or limit is None or limit > record.time_limit
-        return self.retry_failed and record.status in ("failed", "timeout")
+        limit, before = self.limit_of(record.method), record.time_limit
+        has_more = before is not None and (limit is None or limit > before)
+        return (record.status == "timeout" and has_more) or (
+            self.retry_failed and record.status in ("failed", "timeout")
+        )
 
 
 class Matrix:

@@ -4,7 +4,7 @@ import random
 import shutil
 import sys
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -19,7 +19,7 @@ from ...hub import check_models
 from ...output.amounts import number, percent
 from ...output.targets import check_folder, unless_holds
 from ...output.writing import write_file
-from ...training.provenance import DEV_SCORE, from_override, json_checksum, shell_path
+from ...training.provenance import DEV_SCORE, from_override, shell_path
 from ...training.seen import warn_seen
 from ...training.startup import check_gpu
 from ...types import Overrides
@@ -33,8 +33,6 @@ from ..trials.store import (
     FOLDER,
     TrialRecord,
     TrialStore,
-    code_version,
-    config_content,
     corpus_version,
     read_points,
     trial_key,
@@ -177,67 +175,44 @@ class Tried(NamedTuple):
     key: str  # of its folder among the trials
 
 
-class Proposal:
-    """Trial that Optuna proposes: its values, and the scores that Optuna was told.
+def report(trial: "optuna.Trial", points: Mapping[int, float]) -> list[int]:
+    """Report new evaluations to Optuna, and return their steps.
 
-    study (optuna.Study): The study. Its first trial is the baseline.
-    parameters (Sequence[Parameter]): The settings to search.
+    trial (optuna.Trial): The trial.
+    points (Mapping[int, float]): Macro F1 on dev by step, in [0, 1].
     """
+    known = trial.study.get_trials(deepcopy=False)[trial.number].intermediate_values
+    new = [step for step in points if step not in known]
+    for step in new:
+        trial.report(points[step], step)
+    return new
 
-    def __init__(self, study: "optuna.Study", parameters: Sequence[Parameter]) -> None:
-        self.study, self.drawn, self.reported = study, study.ask(), set[int]()
-        self.number: int = self.drawn.number
-        # Optuna learns only those values of the baseline that are in its ranges
-        known = [p for p in parameters if self.number or p.has(p.baseline)]
-        drawn = {p.name: p.suggest(self.drawn) for p in known}
-        self.values: Overrides = drawn if self.number else {p.name: p.baseline for p in parameters}
 
-    def report(self, points: Mapping[int, float]) -> list[int]:
-        """Report new evaluations to Optuna, and return their steps.
+def finish(trial: "optuna.Trial", values: Overrides, record: TrialRecord) -> Tried:
+    """Tell Optuna the result of a trial, and return it.
 
-        points (Mapping[int, float]): Macro F1 on dev by step, in [0, 1].
-        """
-        new = [step for step in points if step not in self.reported]
-        for step in new:
-            self.drawn.report(points[step], step)
-        self.reported.update(new)
-        return new
-
-    def prune(self, work: Path, steps: int) -> str | None:
-        """Return why the training must end, or None.
-
-        work (Path): Working folder of the training.
-        steps (int): Number of its steps.
-        """
-        new = self.report(read_points(work))
-        # the baseline is needed for comparison, and pruning a finished training saves nothing
-        must_continue = not new or new[-1] >= steps or self.number == 0
-        return (
-            None if must_continue or not self.drawn.should_prune() else f"Pruned after step {new[-1]}."
-        )
-
-    def finish(self, record: TrialRecord) -> Tried:
-        """Tell Optuna the result of the trial, and return it."""
-        states = import_optuna().trial.TrialState
-        points = {int(point["step"]): float(point[DEV_SCORE]) for point in record.curve}
-        self.report(points)
-        score = record.score("dev") if record.is_done else None
-        if score is not None:
-            self.study.tell(self.drawn, score)
-        else:
-            state = states.PRUNED if record.status == "pruned" else states.FAIL
-            self.study.tell(self.drawn, state=state)
-        return Tried(
-            number=self.number,
-            values=self.values,
-            is_baseline=self.number == 0,
-            status=record.status if record.status in ("done", "pruned") else "failed",
-            score=max(points.values(), default=None) if score is None else score,
-            curve=sorted(points.items()),
-            seconds=record.seconds,
-            error=record.error,
-            key=record.key,
-        )
+    trial (optuna.Trial): The trial.
+    values (Overrides): Its values by name of the parameter.
+    record (TrialRecord): Its record.
+    """
+    points = {int(point["step"]): float(point[DEV_SCORE]) for point in record.curve}
+    report(trial, points)
+    score = record.score("dev") if record.is_done else None
+    status = record.status if record.status in ("done", "pruned") else "failed"
+    states = import_optuna().trial.TrialState
+    lost = states.PRUNED if status == "pruned" else states.FAIL
+    trial.study.tell(trial, score, state=lost if score is None else None)
+    return Tried(
+        number=trial.number,
+        values=values,
+        is_baseline=trial.number == 0,
+        status=status,
+        score=max(points.values(), default=None) if score is None else score,
+        curve=sorted(points.items()),
+        seconds=record.seconds,
+        error=record.error,
+        key=record.key,
+    )
 
 
 class Search:
@@ -287,15 +262,7 @@ class Search:
         self.config = compose(complete, {}, {"training.patience": 0, "training.max_epochs": epochs})
         self.parameters = read_parameters(whole, given)
         self.data = corpus_version(corpus)
-        self.name = json_checksum(
-            {
-                "config": config_content(self.config),
-                "space": self.parameters,
-                "seed": seed,
-                "corpus": self.data,
-                "code": code_version(),
-            }
-        )
+        self.name = trial_key(self.config, self.data, space=self.parameters, seed=seed)
 
     def check(self) -> None:
         """Build the pipelines with the first and the last values of all settings.
@@ -348,8 +315,9 @@ class Search:
             # same values as an uninterrupted one
             seed_of_trial = random.Random(f"{self.seed}/{n}").getrandbits(32)
             study.sampler = import_optuna().samplers.TPESampler(seed=seed_of_trial)
-            proposal = Proposal(study, self.parameters)
-            config = compose(self.config, {}, proposal.values)
+            drawn = study.ask()
+            values = self._values(drawn)
+            config = compose(self.config, {}, values)
             seed = config.interpolate()["system"]["seed"]
             trial = Trial(self.corpus, TrialMethod(f"{TRIAL}{n}", {}, config), seed, None)
             key = trial_key(trial.config(), self.data, search=self.name)
@@ -359,8 +327,8 @@ class Search:
                 break
             is_known = key in stored and stored[key].method == trial.method.name
             if key not in records:
-                records[key] = self._train(key, trial, proposal, options, runner)
-            tried.append(proposal.finish(records[key]))
+                records[key] = self._train(key, trial, drawn, options, runner)
+            tried.append(finish(drawn, values, records[key]))
             if not is_known:
                 sys.stderr.write(f"{title(tried[-1])}\n")  # stdout is for results
                 kept = {tried[0].key, getattr(best_of(tried), "key", "")}
@@ -369,18 +337,37 @@ class Search:
         return tried
 
     def _train(
-        self, key: str, trial: Trial, proposal: Proposal, options: TrialOptions, runner: Runner | None
+        self,
+        key: str,
+        trial: Trial,
+        drawn: "optuna.Trial",
+        options: TrialOptions,
+        runner: Runner | None,
     ) -> TrialRecord:
         """Run a trial, which ends early if Optuna prunes it."""
         run = runner or partial(run_trial, options, ["dev"], self.store.place(key))
 
         def start(work: Path) -> ProcessEnd:
-            end = run(trial, work, partial(proposal.prune, work, self.steps))
+            end = run(trial, work, partial(self._prune, drawn, work))
             return end._replace(status="pruned") if end.status == "stopped" else end
 
         return self.store.train(
             key, trial, start, steps=self.steps, minutes=options.minutes, keep_model=True
         )
+
+    def _values(self, drawn: "optuna.Trial") -> Overrides:
+        """Return the values of a trial. Those of the first one are the baseline's."""
+        # Optuna learns only those values of the baseline that are in its ranges
+        known = [p for p in self.parameters if drawn.number or p.has(p.baseline)]
+        suggested = {p.name: p.suggest(drawn) for p in known}
+        return suggested if drawn.number else {p.name: p.baseline for p in self.parameters}
+
+    def _prune(self, drawn: "optuna.Trial", work: Path) -> str | None:
+        """Return why the training in a working folder must end, or None."""
+        new = report(drawn, read_points(work))
+        # the baseline is needed for comparison, and pruning a finished training saves nothing
+        must_continue = not new or new[-1] >= self.steps or drawn.number == 0
+        return None if must_continue or not drawn.should_prune() else f"Pruned after step {new[-1]}."
 
     def _study(self) -> "optuna.Study":
         """Return an empty study in memory, whose first trial will be the baseline."""
