@@ -334,10 +334,6 @@ class Errors:
         "[L471] The setting {name!r} cannot be set, because {problem}. Correct the name, or choose a "
         "config with this block."
     )
-    L477 = (
-        "[L477] {path} is a search of version 0.3 or earlier, which this version cannot resume. Use "
-        "that version to resume it, or name another --output."
-    )
     L480 = "[L480] The pipeline of {name} cannot be built: {problem} Correct the setting, or remove it."
     L483 = "[L483] The search cannot be run: {problem} {fix}"
     L563 = (

@@ -383,7 +383,7 @@ def test_wrong_options_of_tune_end_with_a_message(corpus, tmp_path, monkeypatch)
         (tmp_path / "out", ["--steps", "3"], "L483"),
         (tmp_path / "out", ["--config", "none.cfg"], "L402"),
         (tmp_path / "out", ["--trials", "2"], "Kaboom"),
-        (earlier, [], "L477"),
+        (earlier, [], "L437"),
     ]:
         done = command(corpus, output, *more)
         assert (done.exit_code, code in done.output) == (2, True), done.output

@@ -169,13 +169,13 @@ def advise(
     cut, groups = fold_plan(plan, output, folds)
     matrix = Matrix(cut, output, inputs=[corpus])
     say(comparison_line(len(candidates), cut.schedule, folds, total_minutes))
-    types, training = read_types(corpus), ConvertedCorpus(corpus).training.mentions
-    if lacking := [label for label in types.labels if not training.get(label)]:
+    training, labels = ConvertedCorpus(corpus).training.mentions, read_types(corpus).labels
+    if lacking := [label for label in labels if not training.get(label)]:
         say(
             f"The training part does not mention {', '.join(lacking)}. Only an encoder that reads label "
             "descriptions can find such types"
         )
-    records = Rounds(matrix, options, total_minutes, types.labels, say).run()
+    records = Rounds(matrix, options, total_minutes, labels, say).run()
     trials = {key: trial for key, trial in matrix.trials.items() if key in records}
     summary = summarize_trials(matrix, records, groups, trials)
     (choice,) = (c.recommendation for c in summary.corpora if c.recommendation is not None)
@@ -195,13 +195,11 @@ def _evidence(advice: Advice, candidates: Sequence[Candidate]) -> list[str]:
     """Return the comment of the recommended config: the choice, its evidence and all scores."""
     summary, choice = advice.summary, advice.recommendation
     about = summary.corpora[0]
-    guess = ""
-    if advice.written != choice.method:
-        guess = f"--best-guess wrote this config of {advice.written}, without sufficient evidence."
+    guess = f"--best-guess wrote this config of {advice.written}, without sufficient evidence."
     return [
         f"{CONFIG_MARK} {__version__} for the corpus {about.corpus}: {advice.written}.",
         choice.text,
-        *filter(None, [advice.note, guess]),
+        *filter(None, [advice.note, guess if advice.written != choice.method else ""]),
         *choice.evidence,
         f"{len(about.rows)} of {len(candidates)} candidates finished a trial, {summary.schedule}.",
         "Macro F1 on held-out folds, points of 100:",

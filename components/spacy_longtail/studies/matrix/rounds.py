@@ -157,13 +157,10 @@ class Rounds:
         for start in range(0, len(missing), workers := self.options.workers):
             is_enough = any(self._is_done(name, fold) for name in names if name != self.baseline)
             reserved = (1 - FIRST_FOLD_SHARE) * self.seconds if is_enough else 0.0
-            if len(ready) + start > 1 and self._left() < reserved:
+            if len(ready) + start > 1 and self.end - time.monotonic() < reserved:
                 self.say(f"No time is left for {number(len(missing) - start, 'more candidate')}")
                 break
             self._train(missing[start : start + workers], fold)
-
-    def _left(self) -> float:
-        return self.end - time.monotonic()
 
     def _train(self, names: list[str], fold: Path) -> None:
         """Run trials of a fold."""
@@ -186,7 +183,7 @@ class Rounds:
         for name in names:
             seconds = statistics.mean(r.seconds for r in self.records.values() if r.method == name)
             new = [*taken, seconds if name in missing else 0.0]
-            if max(sum(new) / self.options.workers, *new) <= self._left():
+            if max(sum(new) / self.options.workers, *new) <= self.end - time.monotonic():
                 chosen, taken = [*chosen, name], new
         return chosen if self.baseline in chosen else []
 

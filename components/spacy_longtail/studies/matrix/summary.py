@@ -83,14 +83,13 @@ def summarize_trials(
         trials of the plan.
     RETURNS (Summary): Scores, tests and recommendations. The latter do not use the test part.
     """
-    done: dict[Path, dict[str, TrialRecord]] = {path: {} for path in matrix.plan.corpora}
-    failed: list[Trial] = []
     trials = matrix.trials if trials is None else trials
-    for key, trial in trials.items():
-        if key in records and records[key].is_done:
-            done[trial.corpus][key] = records[key]
-        elif key in records:
-            failed.append(trial)
+    ended = {key: trial for key, trial in trials.items() if key in records}
+    failed = [trial for key, trial in ended.items() if not records[key].is_done]
+    done = {
+        path: {k: records[k] for k, t in ended.items() if t.corpus == path and records[k].is_done}
+        for path in matrix.plan.corpora
+    }
     if folds is None:
         corpora = [_corpus(path, matrix, own) for path, own in done.items() if own]
     else:
@@ -129,10 +128,12 @@ def _folded(
             held_out[record.method][places[fold], record.seed] = matrix.store.place(key) / "test.json"
     if matrix.plan.baseline not in held_out:
         return CorpusSummary(path.name, rows)
-    failed_cells: defaultdict[str, set[Cell]] = defaultdict(set)
-    for trial in failed:
-        if trial.corpus in places:
-            failed_cells[trial.method.name].add((places[trial.corpus], trial.seed))
+    failed_cells = {
+        name: [
+            (places[t.corpus], t.seed) for t in failed if t.corpus in places and t.method.name == name
+        ]
+        for name in held_out
+    }
     labels, baseline = read_types(path).labels, matrix.plan.baseline
     return CorpusSummary(
         path.name,
@@ -147,8 +148,9 @@ def _corpus(path: Path, matrix: Matrix, records: Mapping[str, TrialRecord]) -> C
     if matrix.plan.draws:
         counts = {key: read_run(matrix.store.place(key) / "test.json", labels).counts for key in records}
         kinds = ("macro", "micro") if len(labels) > 1 else ("macro",)  # equal for a single type
-        trials = list(records.values())
-        curves = [read_curves(trials, baseline, lambda r: counts[r.key], kind) for kind in kinds]
+        curves = [
+            read_curves([*records.values()], baseline, lambda r: counts[r.key], kind) for kind in kinds
+        ]
         return CorpusSummary(path.name, rows, curves=curves)
     if baseline not in {row.method for row in rows}:
         return CorpusSummary(path.name, rows)

@@ -195,8 +195,9 @@ class Plan(NamedTuple):
         own = f" ({shown} where the recipe of an encoder says so)" if others else ""
         if not self.patience:
             return f"{number(self.steps, 'step')} each{own}"
-        limit = f"{self.steps:,} at most{own}"
-        return f"each until it is no better on dev for {self.patience:,} steps, {limit}"
+        return (
+            f"each until it is no better on dev for {self.patience:,} steps, {self.steps:,} at most{own}"
+        )
 
     def trials(self) -> Iterator[Trial]:
         """Yield all trials, seed by seed, so that all rows of a table fill at the same time."""
@@ -211,14 +212,14 @@ def presets() -> list[str]:
 
 
 def read_plan(
-    source: str, given: Overrides | None = None, schedules: Mapping[str, Overrides] | None = None
+    source: str, given: Overrides | None = None, schedules: Mapping[str, Overrides] = {}
 ) -> Plan:
     """Read a plan and check it.
 
     source (str): A YAML file, or the name of a preset.
     given (Optional[Overrides]): Fields that replace those of the file. Settings are added to those
         of the file.
-    schedules (Optional[Mapping[str, Overrides]]): Settings of the length of the training, by choice
+    schedules (Mapping[str, Overrides]): Settings of the length of the training, by choice
         of the axis "encoder". Methods with such settings need not be as long as the others.
     RETURNS (Plan): The plan.
     RAISES (ValueError): If there is no such plan, or it is invalid.
@@ -230,10 +231,9 @@ def read_plan(
         )
     values = {name: value for name, value in (given or {}).items() if value is not None}
     fields = _read_fields(path, values)
-    settings = {**fields.settings, "training.max_steps": fields.steps}
-    if fields.patience:  # if the plan has none, configs with a patience of their own are refused
-        settings["training.patience"] = fields.patience
-    schedules = schedules or {}
+    # if the plan has no patience, configs with a patience of their own are refused
+    patience = {"training.patience": fields.patience} if fields.patience else {}
+    settings = {**fields.settings, "training.max_steps": fields.steps, **patience}
     methods = _read_methods(fields, settings, schedules, path)
     equal = [m for m in methods if not schedules.get(m.choices.get("encoder", ""))]
     _check_equal_length(equal, fields.steps, fields.patience, path, is_given="steps" in values)

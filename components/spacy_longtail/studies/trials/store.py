@@ -266,26 +266,30 @@ class TrialStore:
                     shutil.rmtree(folder, ignore_errors=True)  # also of a training that was killed
             if end.status == "stopped":
                 raise TrialStoppedError(end.error)
-            parts = SCORED if end.status == "done" else ()
-            files = [path for part in parts if (path := work / f"{part}.json").is_file()]
-            data = {
-                "key": key,
-                "corpus": trial.corpus.name,
-                "method": trial.method.name,
-                "choices": trial.method.choices,
-                "seed": trial.seed or 0,  # a searched config may have none
-                "draw": trial.draw,
-                "steps": steps,
-                "training": {"patience": patience},
-                "curve": curve,
-                "code": code_version(),
-                "status": end.status,
-                "seconds": round(end.seconds, 1),
-                "time_limit": minutes,
-                "error": end.error.replace(str(self.output), short_path(self.output)),
-                **{path.stem: json.loads(path.read_text("utf8"))["scores"] for path in files},
-            }
-            record = TrialRecord.model_validate(data)
+            parts = [work / f"{part}.json" for part in SCORED if end.status == "done"]
+            record = TrialRecord.model_validate(
+                {
+                    "key": key,
+                    "corpus": trial.corpus.name,
+                    "method": trial.method.name,
+                    "choices": trial.method.choices,
+                    "seed": trial.seed or 0,  # a searched config may have none
+                    "draw": trial.draw,
+                    "steps": steps,
+                    "training": {"patience": patience},
+                    "curve": curve,
+                    "code": code_version(),
+                    "status": end.status,
+                    "seconds": round(end.seconds, 1),
+                    "time_limit": minutes,
+                    "error": end.error.replace(str(self.output), short_path(self.output)),
+                    **{
+                        path.stem: json.loads(path.read_text("utf8"))["scores"]
+                        for path in parts
+                        if path.is_file()
+                    },
+                }
+            )
             self.finish(work, record)
         finally:
             shutil.rmtree(work, ignore_errors=True)

@@ -41,7 +41,6 @@ from ..trials.store import (
 if TYPE_CHECKING:  # Optuna is an extra
     import optuna
 
-DATABASE = "study.db"  # of Optuna, in which version 0.3 stored its trials
 BEST_CONFIG = "best.cfg"
 MIN_EVALUATIONS = 3  # of a training, so that some lie between the warm-up and the end
 TRIAL = "trial "  # and its number: the name of a trial's method
@@ -253,8 +252,6 @@ class Search:
                 f"{frequency}.",
                 "Give more --steps, or --set training.eval_frequency=N.",
             )
-        if (output / DATABASE).is_file():
-            raise ValueError(Errors.L477.format(path=output / DATABASE))
         check_folder(output, [corpus], unless_holds(FOLDER))
         self.corpus, self.output, self.seed = corpus, output, seed
         self.store, self.steps = TrialStore(output), int(steps)
@@ -308,18 +305,17 @@ class Search:
         self.store.create()
         stored = {key: r for key, r in self.store.records().items() if not options.repeats(r)}
         records, study, tried = dict(stored), self._study(), list[Tried]()
-        names = (record.method.removeprefix(TRIAL) for record in stored.values())
-        last = max((int(name) for name in names if name.isdigit()), default=-1)
+        numbers = (record.method.removeprefix(TRIAL) for record in stored.values())
+        last = max(map(int, filter(str.isdigit, numbers)), default=-1)
         for n in count():
             # depends only on the seed and the finished trials, so that a resumed search samples the
             # same values as an uninterrupted one
-            seed_of_trial = random.Random(f"{self.seed}/{n}").getrandbits(32)
-            study.sampler = import_optuna().samplers.TPESampler(seed=seed_of_trial)
-            drawn = study.ask()
-            values = self._values(drawn)
+            sampler_seed = random.Random(f"{self.seed}/{n}").getrandbits(32)
+            study.sampler = import_optuna().samplers.TPESampler(seed=sampler_seed)
+            values = self._values(drawn := study.ask())
             config = compose(self.config, {}, values)
-            seed = config.interpolate()["system"]["seed"]
-            trial = Trial(self.corpus, TrialMethod(f"{TRIAL}{n}", {}, config), seed, None)
+            method = TrialMethod(f"{TRIAL}{n}", {}, config)
+            trial = Trial(self.corpus, method, config.interpolate()["system"]["seed"], None)
             key = trial_key(trial.config(), self.data, search=self.name)
             if n == 0:
                 self.store.warn_outdated([key], [trial.title])
