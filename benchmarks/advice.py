@@ -16,7 +16,8 @@ import srsly
 import typer
 
 from spacy_longtail.corpus.converted import ConvertedCorpus
-from spacy_longtail.studies.matrix.advice import advise, planned
+from spacy_longtail.studies.matrix.advice import advise, find_candidates
+from spacy_longtail.studies.matrix.candidates import plan_of
 from spacy_longtail.studies.matrix.pretrained_candidates import LARGE_CORPUS, find_pretrained
 from spacy_longtail.studies.trials.run import TrialOptions
 
@@ -71,8 +72,9 @@ def main(
         if (corpus.name, minutes, threads) in known:
             continue
         place = output / corpus.name
-        candidates, plan = planned(corpus, pretrained=find_pretrained(corpus))
-        limits = {"minutes": minutes, "options": TrialOptions(workers)}
+        candidates = find_candidates(corpus, find_pretrained(corpus))
+        plan = plan_of(candidates, corpus)
+        limits = {"total_minutes": minutes, "options": TrialOptions(workers)}
         found = advise(candidates, plan, place, place / "recommended.cfg", **limits)
         choice, rows = found.recommendation, found.summary.corpora[0].rows
         scores = trained(corpus)

@@ -36,7 +36,7 @@ from transformers import AutoConfig
 from spacy_longtail.corpus.cutting import bare
 from spacy_longtail.corpus.folder import load_docs, read_types
 from spacy_longtail.corpus.parts import part_path
-from spacy_longtail.studies.trials.recipes import make_config, read_recipes
+from spacy_longtail.studies.configs.recipes import make_config, read_recipes
 from spacy_longtail.training.filling import training_overrides
 
 ROOT = Path(__file__).parents[1]

@@ -20,7 +20,6 @@ import typer
 from spacy_longtail.corpus.converted import ConvertedCorpus
 from spacy_longtail.corpus.folder import load_docs
 from spacy_longtail.corpus.parts import part_path
-from spacy_longtail.corpus.statistics import write_statistics
 from spacy_longtail.evaluation.ensemble import build_ensemble
 from spacy_longtail.evaluation.evaluate import evaluate_model
 from spacy_longtail.evaluation.measuring import words_per_second
@@ -73,7 +72,6 @@ def main(
     with tempfile.TemporaryDirectory(prefix="pairs-") as name:
         work, files = Path(name), []
         ratios: dict[str, float] = {}
-        write_statistics(found, work / "stats.json")
         for seed, trials in sorted(trials_of(matrix).items()):
             if not {baseline, *members} <= set(trials):
                 continue
@@ -95,7 +93,7 @@ def main(
                 typer.echo(record)
                 files.append(work / f"{len(files)}.json")
                 write_evaluation(named(by_part["test"][method], method, seed), files[-1])
-        report = read_report(work / "stats.json", files, baseline, pair)
+        report = read_report(found, files, baseline, pair)
     typer.echo(summary_table(report))
     for method, ratio in ratios.items():
         record = {"corpus": corpus.name, "method": method, "speed_ratio": ratio}

@@ -23,7 +23,6 @@ from spacy_longtail.corpus.converted import ConvertedCorpus
 from spacy_longtail.corpus.descriptions import CorpusTypes
 from spacy_longtail.corpus.folder import load_docs, read_types
 from spacy_longtail.corpus.parts import part_path
-from spacy_longtail.corpus.statistics import write_statistics
 from spacy_longtail.evaluation.records import (
     Document,
     Evaluation,
@@ -124,7 +123,6 @@ def main(
     rng = random.Random(0)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        write_statistics(ConvertedCorpus(corpus).statistics, folder / "stats.json")
         paths = []
         for method in tqdm(range(methods), unit="method"):
             found = {label: rng.random() for label in types.labels}
@@ -133,7 +131,7 @@ def main(
                 paths.append(folder / f"{method}-{seed}.json")
                 write_evaluation(run, paths[-1])
         wall, cpu = time.perf_counter(), time.process_time()
-        report = read_report(folder / "stats.json", paths)
+        report = read_report(ConvertedCorpus(corpus).statistics, paths)
         target = folder / "report.html"
         write_report(report, target)
         record = {

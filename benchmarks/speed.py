@@ -42,7 +42,7 @@ from spacy_longtail.pipes.gate.sentence_gate import DEFAULT_GATE_MODEL
 from spacy_longtail.pipes.token.tagging import DEFAULT_TOKEN_MODEL
 from spacy_longtail.readers import ResampledCorpus, sentences
 from spacy_longtail.readers.repeats import sCR
-from spacy_longtail.studies.trials.recipes import make_config, read_recipes
+from spacy_longtail.studies.configs.recipes import make_config, read_recipes
 
 ROOT = Path(__file__).parents[1]
 LOSS = {"@losses": "longtail.MoM.v1", "lam": 0.3, "base": {"@losses": "longtail.Focal.v1"}}

@@ -54,7 +54,7 @@ def main(
     ray.init(address, num_cpus=num_cpus, include_dashboard=False, logging_level=logging.WARNING)
     task = work.options(num_cpus=cpus, num_gpus=gpus, max_retries=retries)
     try:
-        keys = matrix.missing(matrix.trials)
+        keys = matrix.missing(matrix.trials, options)
         ray.get([task.remote(source, paths, str(matrix.output), options, key) for key in keys])
     except (RayError, RuntimeError, ValueError) as error:
         msg.fail(f"A worker crashed: {error} Finished trials are kept. Run the command again.", exits=1)

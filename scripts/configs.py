@@ -1,4 +1,4 @@
-"""Write configs/ from the recipes of `spacy_longtail.studies.trials`."""
+"""Write configs/ from the recipes of `spacy_longtail.studies.configs`."""
 
 from pathlib import Path
 from textwrap import wrap
@@ -8,8 +8,8 @@ import typer
 from thinc.api import Config
 from wasabi import msg
 
-from spacy_longtail.studies.trials.commented import WIDTH
-from spacy_longtail.studies.trials.recipes import FILES, make_config, read_recipes, written
+from spacy_longtail.studies.configs.commented import WIDTH
+from spacy_longtail.studies.configs.recipes import FILES, make_config, read_recipes, written
 
 ROOT = Path(__file__).parents[1]
 # configs that commands and workflows of project.yml train; the command `recipe` trains all others

@@ -8,7 +8,7 @@ import spacy
 from spacy.cli.train import train
 from spacy.tokens import Doc, DocBin, Span
 
-from spacy_longtail.studies.trials.recipes import make_config, read_recipes
+from spacy_longtail.studies.configs.recipes import make_config, read_recipes
 
 SENTENCES = [
     ("Maria sailed to Oslo on the Fram .", [(0, 1, "PER"), (3, 4, "GEO"), (6, 7, "ART")]),

@@ -2,6 +2,8 @@
 
 import json
 
+from spacy_longtail.evaluation.report import read_report
+from spacy_longtail.evaluation.report.systems import read_statistics
 from spacy_longtail.evaluation.significance import mention_counts, named_metrics
 from tests.util import corpus_statistics_of, documents_of, part_statistics, type_statistics
 
@@ -67,3 +69,8 @@ def write(folder, stats, *evaluations):
         paths.append(folder / f"{i}.json")
         paths[-1].write_text(json.dumps(data), encoding="utf-8")
     return paths[0], paths[1:]
+
+
+def report_of(stats, evaluations, baseline=None, ours=None):
+    """Return the report on files that `write` wrote."""
+    return read_report(read_statistics(stats), evaluations, baseline, ours)

@@ -334,10 +334,6 @@ class Errors:
         "[L471] The setting {name!r} cannot be set, because {problem}. Correct the name, or choose a "
         "config with this block."
     )
-    L477 = (
-        "[L477] {path} is a search of version 0.3 or earlier, which this version cannot resume. Use "
-        "that version to resume it, or name another --output."
-    )
     L480 = "[L480] The pipeline of {name} cannot be built: {problem} Correct the setting, or remove it."
     L483 = "[L483] The search cannot be run: {problem} {fix}"
     L563 = (
@@ -521,6 +517,10 @@ class Warnings:
     W208 = (
         "[LW208] {path} has {n} of other versions of spacy-longtail, spaCy or their dependencies, or "
         "with other --code. They are run again, and the old results are kept."
+    )
+    W212 = (
+        "[LW212] {n} ended in an earlier run without --keep-models, so there is no pipeline of them. To "
+        "keep all pipelines, name a new --output."
     )
     W209 = (
         "[LW209] {path}: {n} names of one character are skipped, since they would be found far too "

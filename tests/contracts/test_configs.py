@@ -12,7 +12,7 @@ from spacy.tokens import DocBin
 from spacy.training.pretrain import pretrain
 from spacy.util import registry
 
-from spacy_longtail.studies.trials.recipes import FILES, make_config, read_recipes, written
+from spacy_longtail.studies.configs.recipes import FILES, make_config, read_recipes, written
 from tests.util import (
     ROOT,
     SENTENCES,

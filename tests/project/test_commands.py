@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import srsly
 
-from spacy_longtail.studies.trials.recipes import FILES, read_recipes
+from spacy_longtail.studies.configs.recipes import FILES, read_recipes
 
 ROOT = Path(__file__).parents[2]
 PROJECT = srsly.read_yaml(ROOT / "project.yml")

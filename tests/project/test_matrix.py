@@ -89,6 +89,14 @@ def test_finished_trials_are_skipped(plan, corpus, tmp_path, fake, capsys):
     assert records[next(iter(found.trials))].dev == {"ents_macro_f": 0.5}
 
 
+def test_models_that_were_not_kept_are_counted_in_a_warning(plan, corpus, tmp_path, fake):
+    found = matrix(plan, corpus, tmp_path / "out")
+    found.run(TrialOptions(), runner=fake)
+
+    with pytest.warns(UserWarning, match=r"LW212\] 4 trials ended in an earlier run"):
+        found.run(TrialOptions(keep_models=True), runner=fake)
+
+
 def test_trials_of_other_versions_are_counted_in_a_warning_and_kept(
     plan, corpus, tmp_path, fake, monkeypatch
 ):
@@ -115,6 +123,18 @@ def test_a_crash_is_recorded_and_the_other_trials_run(plan, corpus, tmp_path, fa
     fake.failing = ()
     records = found.run(TrialOptions(retry_failed=True), runner=fake)
     assert len(fake.titles()) == 5 and {r.status for r in records.values()} == {"done"}
+
+
+@pytest.mark.parametrize(("minutes", "n"), [(1.0, 0), (0.5, 0), (2.0, 4), (None, 4)])
+def test_a_trial_that_ran_out_of_time_is_repeated_with_a_larger_limit(
+    minutes, n, plan, corpus, tmp_path, fake
+):
+    found = matrix(plan, corpus, tmp_path / "out")
+    found.run(TrialOptions(minutes=1.0), runner=lambda *_: ProcessEnd("timeout", 60.0, "Too slow."))
+
+    found.run(TrialOptions(minutes=minutes), runner=fake)
+
+    assert len(fake.titles()) == n
 
 
 def test_a_full_disk_stops_all_trials_and_none_is_recorded(plan, corpus, tmp_path, fake):

@@ -5,8 +5,8 @@ import shutil
 
 import pytest
 
-from spacy_longtail.evaluation.report import read_report, write_report
-from tests.reports import WEAK, evaluation, statistics, write
+from spacy_longtail.evaluation.report import write_report
+from tests.reports import WEAK, evaluation, report_of, statistics, write
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -38,7 +38,7 @@ def report(tmp_path_factory):
     runs += [evaluation("focal", seed=0, dev=0.9, spurious=5, curve=curve)]
     for run in runs:
         run["analysis"] = ANALYSIS
-    write_report(read_report(*write(folder, statistics(), *runs)), folder / "report.html")
+    write_report(report_of(*write(folder, statistics(), *runs)), folder / "report.html")
     return folder / "report.html"
 
 

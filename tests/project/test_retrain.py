@@ -4,7 +4,7 @@ import pytest
 from spacy.training.initialize import init_nlp
 from spacy.util import load_config
 
-from spacy_longtail.studies.trials.recipes import corpus_config, named_recipe
+from spacy_longtail.studies.configs.recipes import corpus_config, named_recipe
 from tests.util import params, same_weights, toy_corpus
 
 

@@ -1,18 +1,23 @@
 """Searches: spaces, draws, pruning, the best config."""
 
 import json
+import os
+import platform
+import subprocess
 from unittest.mock import Mock
 
 import pytest
 import spacy
 from spacy.util import load_config
 
-from spacy_longtail.studies.trials.compose import read_base
+from spacy_longtail.studies.configs.compose import read_base
+from spacy_longtail.studies.configs.recipes import with_corpus_and_defaults
 from spacy_longtail.studies.trials.process import ProcessEnd
-from spacy_longtail.studies.trials.recipes import with_corpus_and_defaults
+from spacy_longtail.studies.trials.run import TrialOptions
 from spacy_longtail.studies.trials.store import TrialStore
 from spacy_longtail.studies.tuning import search as module
 from spacy_longtail.studies.tuning.search import Search, best_of
+from spacy_longtail.training.provenance import json_checksum
 from tests.trials import record_of
 from tests.util import config_file, invoke, new_file, run_spacy, toy_corpus
 
@@ -143,7 +148,9 @@ def test_an_invalid_search_range_is_refused(text, corpus, tmp_path):
         ({"training.max_steps": "many"}, "L483"),
         ({"training.eval_frequency": 0}, "L483"),
         ({"nope.x": 1}, "L471"),
-        ({"paths.train": "elsewhere.spacy"}, "L859.*paths.train"),
+        ({"paths.train": "elsewhere.spacy"}, "L483.*paths.train"),
+        ({"longtail.tail": ["NAT"]}, "L483.*longtail.tail.*the corpus"),
+        ({"nlp.tokenizer.@tokenizers": "spacy.Tokenizer.v1"}, "L483.*nlp.tokenizer"),
         ({"training.max_steps": "${nope.x}"}, "L480"),
         ({"training.patience": 100}, "L483.*training.patience"),
         ({"training.max_epochs": 5}, "L483.*training.max_epochs"),
@@ -152,6 +159,12 @@ def test_an_invalid_search_range_is_refused(text, corpus, tmp_path):
 def test_invalid_settings_of_a_search_are_refused(settings, code, corpus, tmp_path):
     with pytest.raises(ValueError, match=code):
         search_of(corpus, tmp_path, settings=settings)
+
+
+@pytest.mark.parametrize("text", ["paths.train=a,b", "nlp.lang=en,de"])
+def test_a_value_of_the_corpus_cannot_be_searched(text, corpus, tmp_path):
+    with pytest.raises(ValueError, match=rf"L483.*{text.partition('=')[0]}.*the corpus sets it"):
+        search_of(corpus, tmp_path, text)
 
 
 def test_the_first_trial_is_the_baseline(corpus, tmp_path):
@@ -276,10 +289,23 @@ def test_a_resumed_search_proposes_the_same_values_as_an_uninterrupted_one(stopp
     assert len({trial.values[LAM] for trial in whole}) == 13
 
 
+def test_a_failed_trial_of_a_search_is_repeated_on_request(corpus, tmp_path):
+    search = search_of(corpus, tmp_path / "out")
+    search.run(2, runner=lambda *_: ProcessEnd("failed", 2.0, "Kaboom"))
+
+    tried = search.run(2, TrialOptions(retry_failed=True), runner=finished(near))
+
+    assert [trial.status for trial in tried] == ["done", "done"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows cannot tell whether a process runs")
 def test_the_working_folder_of_a_killed_search_is_deleted_at_the_next_start(corpus, tmp_path):
     search = search_of(corpus, tmp_path / "out")
     (tried,) = search.run(1, runner=finished(near))
-    left = search.store.place(tried.key).rename(tmp_path / "out" / "work" / tried.key)
+    place, gone = search.store.place(tried.key), subprocess.Popen(["true"])
+    gone.wait()
+    machine = json_checksum(platform.node())[:6]
+    left = place.rename(tmp_path / "out" / "work" / f"{tried.key}-{machine}-{gone.pid}")
 
     search.run(1, runner=finished(near))
 
@@ -357,7 +383,7 @@ def test_wrong_options_of_tune_end_with_a_message(corpus, tmp_path, monkeypatch)
         (tmp_path / "out", ["--steps", "3"], "L483"),
         (tmp_path / "out", ["--config", "none.cfg"], "L402"),
         (tmp_path / "out", ["--trials", "2"], "Kaboom"),
-        (earlier, [], "L477"),
+        (earlier, [], "L437"),
     ]:
         done = command(corpus, output, *more)
         assert (done.exit_code, code in done.output) == (2, True), done.output

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -12,10 +13,12 @@ from spacy.tokens import DocBin
 
 from spacy_longtail.corpus.descriptions import read_types, write_types
 from spacy_longtail.corpus.names import write_names
+from spacy_longtail.encoders import located
 from spacy_longtail.evaluation.report.systems import read_run
 from spacy_longtail.evaluation.significance import MACRO, Decision, compare
-from spacy_longtail.studies.matrix import pretrained_candidates
-from spacy_longtail.studies.matrix.advice import Advice, advise, planned
+from spacy_longtail.studies.matrix import pretrained_candidates, rounds
+from spacy_longtail.studies.matrix.advice import Advice, advise, find_candidates
+from spacy_longtail.studies.matrix.candidates import plan_of
 from spacy_longtail.studies.matrix.recommendation import Recommendation, Runs, decide, recommend_by_folds
 from spacy_longtail.studies.matrix.rounds import fold_plan, promising, write_folds
 from spacy_longtail.studies.matrix.summary import summarize_trials
@@ -163,6 +166,11 @@ def test_a_comparison_without_the_baseline_is_refused(tmp_path):
 # `recommend`
 
 
+def planned(corpus, steps=None, settings=None, pretrained=(), transformer=None):
+    candidates = find_candidates(corpus, pretrained, transformer)
+    return candidates, plan_of(candidates, corpus, settings, steps)
+
+
 def advised(
     corpus,
     tmp_path,
@@ -181,7 +189,7 @@ def advised(
     said, output = [], tmp_path / "out"
     config, options = output / "recommended.cfg", TrialOptions(retry_failed=retry_failed)
     candidates, plan = planned(corpus, 4, {"training.eval_frequency": 2}, **given)
-    limits = {"minutes": minutes, "folds": folds, "best_guess": best_guess, "options": options}
+    limits = {"total_minutes": minutes, "folds": folds, "best_guess": best_guess, "options": options}
     found = advise(candidates, plan, output, config, say=said.append, **limits)
     return found, config, candidates, said
 
@@ -414,9 +422,18 @@ def test_a_record_has_the_steps_of_its_own_recipe(corpus, encoders, tmp_path, mo
 def test_the_largest_transformer_stays_first_without_the_cnn(corpus, encoders, monkeypatch):
     monkeypatch.setattr(pretrained_candidates, "needs_torch", lambda path: True)
 
-    methods = pretrained_candidates.encoder_methods(corpus, encoders, n_sentences=10)
+    methods = pretrained_candidates.pretrained_candidates(corpus, encoders, n_sentences=10)
 
     assert methods[0].settings["paths.pretrained"] == str(encoders[0])
+
+
+def test_two_encoders_of_the_user_are_two_candidates(corpus, tmp_path):
+    paths = [Path(shutil.copytree(located("en_longtail_cnn"), tmp_path / name)) for name in ("a", "b")]
+
+    methods = pretrained_candidates.pretrained_candidates(corpus, paths, n_sentences=10)
+
+    assert [method.choices["encoder"] for method in methods] == ["pretrained", "pretrained_2"]
+    assert [method.settings["paths.pretrained"] for method in methods] == list(map(str, paths))
 
 
 def test_advice_tries_lists_of_names_if_the_corpus_has_them(corpus):
@@ -440,7 +457,9 @@ def test_all_rounds_limit_each_trial_but_those_of_the_baseline(corpus, tmp_path,
     monkeypatch.setattr(Matrix, "run", limited)
     candidates, plan = planned(corpus, 4, {"training.eval_frequency": 2})
     places = (tmp_path / "out", tmp_path / "recommended.cfg")
-    advise(candidates, plan, *places, minutes=8, folds=3, options=TrialOptions(), say=lambda _: None)
+    advise(
+        candidates, plan, *places, total_minutes=8, folds=3, options=TrialOptions(), say=lambda _: None
+    )
     assert len(given) > 3 and set(given) == {(3.2, "ner")}
 
 
@@ -451,7 +470,7 @@ def test_a_trial_is_limited_unless_its_method_is_not(method, limit, corpus, tmp_
     _, plan = planned(corpus, 4, {"training.eval_frequency": 2})
     trial = next(trial for trial in plan.trials() if trial.method.name == method)
     options = TrialOptions(minutes=3.2, unlimited="ner")
-    run.run_trial(options, ["dev"], trial, tmp_path / "trials" / "work" / "key", lambda: None)
+    run.run_trial(options, ["dev"], tmp_path / "k", trial, tmp_path / "work", lambda: None)
     assert limits == [limit]
 
 
@@ -546,7 +565,8 @@ def test_the_json_of_the_command_names_candidates_by_method(corpus, tmp_path, fa
 
     methods = {row["method"] for row in found["candidates"]}
     assert {row["method"] for row in found["methods"]} <= methods and "softmax" in methods
-    assert any("softmax, seed 0" in title for title in found["failed"])
+    (failed,) = found["failed"]
+    assert "softmax, seed 0" in failed["title"] and failed["reason"] == "Kaboom"
 
 
 # Plans on folds
@@ -563,6 +583,22 @@ def test_folds_of_characters_keep_copies_together(tmp_path):
     for fold in found:
         held = set(texts(fold / "test.spacy"))
         assert held.isdisjoint(texts(fold / "train.spacy")) and read_types(fold).lang == "vi"
+
+
+def test_folds_that_exist_are_not_split_again(corpus, tmp_path, monkeypatch):
+    found = write_folds(corpus, tmp_path / "out", 3)
+    monkeypatch.setattr(rounds, "load_docs", None)
+
+    assert write_folds(corpus, tmp_path / "out", 3) == found
+
+
+def test_a_folder_that_cannot_be_written_to_is_refused_before_the_corpus_is_read(
+    corpus, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(rounds, "load_docs", None)
+    write_files(tmp_path / "other", {"thesis.txt": "x"})
+    with pytest.raises(ValueError, match="L437"):
+        write_folds(corpus, tmp_path / "other", 3)
 
 
 def test_a_plan_on_folds_has_each_method_on_each_fold(corpus, tmp_path):

@@ -1,13 +1,15 @@
 """What is said of a plan's trials: recommendations, learning curves, tables and pages."""
 
 import re
+from pathlib import Path
 
 import pytest
 import srsly
 
 from spacy_longtail.corpus.statistics import Statistics
 from spacy_longtail.evaluation.significance import mention_counts
-from spacy_longtail.studies.matrix.advice import CandidateGrid, choose_candidates
+from spacy_longtail.studies.matrix.advice import choose_candidates
+from spacy_longtail.studies.matrix.candidates import Candidate, plan_of
 from spacy_longtail.studies.matrix.curves import read_curves
 from spacy_longtail.studies.matrix.pretrained_candidates import find_pretrained
 from spacy_longtail.studies.matrix.recommendation import recommend
@@ -212,6 +214,16 @@ def test_a_matrix_report_orders_by_dev_and_links_pages(corpus, tmp_path):
     assert table.index("crf") < table.index("ner ")
 
 
+def test_a_summary_writes_no_files(corpus, tmp_path):
+    matrix, records = run(corpus, tmp_path / "out", Scored({"crf": 0.9}), seeds=[0])
+    summary = summarize_trials(matrix, records)
+    assert not (tmp_path / "out" / "report").exists()
+
+    write_matrix_report(summary, tmp_path / "out" / "report")
+
+    assert (tmp_path / "out" / "report" / "tiny" / "stats.json").is_file()
+
+
 def test_a_report_on_draws_has_curves(corpus, tmp_path):
     pytest.importorskip("optuna")
     pytest.importorskip("matplotlib")
@@ -253,11 +265,28 @@ def test_candidates_follow_the_corpus():
     assert {"head": "two_task", "loss": "AUC-2T"} not in usual
     assert {"head": "two_task", "loss": "AUC-2T"} in small
     assert not any("reader" in grid for grid in common)
-    known = grids(pretrained=[CandidateGrid(pretrained, "it has seen entities")], transformer="bert")
+    known = grids(pretrained=[Candidate(pretrained, "it has seen entities", {}, {})], transformer="bert")
     with_bert = [{"head": head, "encoder": "transformer"} for head in ("softmax", "crf")]
     assert known[:4] == [{"head": "ner"}, pretrained, *with_bert]
     never_won = {"reader", "loss", "gate"}
     assert all(never_won & grid.keys() for grid in known[6:])
+
+
+@pytest.mark.parametrize(
+    ("choices", "name"),
+    [
+        ({"head": "ner"}, "ner"),
+        ({"loss": "focal", "head": "softmax", "reader": "plain"}, "softmax-focal"),
+        ({"head": "crf", "encoder": "own"}, "crf-own"),
+    ],
+)
+def test_a_candidate_has_the_name_of_its_method(choices, name):
+    settings = {"training.dropout": 0.3} if "encoder" in choices else {}
+    candidate = Candidate(choices, "Why not.", settings, {})
+
+    plan = plan_of([candidate], Path("corpus"))
+
+    assert candidate.name == plan.methods[0].name == name
 
 
 def test_the_encoder_of_the_project_is_tried(corpus, tmp_path, monkeypatch):

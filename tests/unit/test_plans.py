@@ -8,7 +8,7 @@ from spacy.util import load_config, load_model_from_config
 
 from spacy_longtail.heads.outputs import output_of
 from spacy_longtail.layers.described import is_described
-from spacy_longtail.studies.trials.compose import compose, known_choices, read_base
+from spacy_longtail.studies.configs.compose import compose, known_choices, read_base
 from spacy_longtail.studies.trials.plan import Draw, presets, read_plan
 from tests.util import config_file, new_file, tiny_bert
 
@@ -196,6 +196,8 @@ REFUSED = {
     "unknown head, 'crv'. Known: softmax": ["grids: [{head: crv}]"],
     "max_steps is 7 for 'a' and 1000": ["methods: {a: {training.max_steps: 7}, b: {}}"],
     "eval_frequency is 7 for 'a'": [GRID + "methods: {a: {training.eval_frequency: 7}}"],
+    "patience is 0 for 'a' and 300": ["patience: 300\nmethods: {a: {training.patience: 0}, b: {}}"],
+    "nlp.tokenizer.x under methods.b use corpora": ["methods: {b: {nlp.tokenizer.x: 1}}"],
     "patience is 7 .* and 0": [GRID + "methods: {a: {training.patience: 7}}"],
     "at least two evaluations, 200 steps": [GRID + "patience: 199"],
     "max_epochs is 7": [GRID + "settings: {training.max_epochs: 7}"],
@@ -219,7 +221,7 @@ def test_an_empty_list_declares_types_that_the_corpus_fills_in(plan):
     [
         (GRID + "settings: {trainig.dropout: 0.1}", "L471", "'trainig.dropout'"),
         (GRID + "settings: {dropout: 0.1}", "L471", "'dropout'.*its name needs a section"),
-        ("methods: {a: {nlp.lang.code: xx}}", "L471", r"\[nlp.lang\]"),
+        ("methods: {a: {training.dropout.x: 1}}", "L471", r"\[training.dropout\]"),
         (
             "grids: [{head: mine}]\nchoices: {head: {mine: {optional: 3}}}",
             "L471",

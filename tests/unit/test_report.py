@@ -11,7 +11,6 @@ import pytest
 import srsly
 
 from spacy_longtail.evaluation.report import (
-    read_report,
     summarize,
     summary_table,
     write_card,
@@ -28,7 +27,7 @@ from spacy_longtail.evaluation.report.systems import (
 )
 from spacy_longtail.studies.matrix.curves import Curves
 from spacy_longtail.studies.matrix.summary import CorpusSummary, Summary
-from tests.reports import KEYS, LABELS, TAIL, WEAK, evaluation, scores_of, statistics, write
+from tests.reports import KEYS, LABELS, TAIL, WEAK, evaluation, report_of, scores_of, statistics, write
 from tests.trials import RISING
 from tests.util import documents_of, new_file
 
@@ -44,7 +43,7 @@ class Page(NamedTuple):
 
 
 def page(folder, *evaluations, stats=None):
-    report = read_report(*write(folder, stats or statistics(), *evaluations))
+    report = report_of(*write(folder, stats or statistics(), *evaluations))
     path = folder / "out" / "report.html"
     write_report(report, path)
     texts = (own.read_text(encoding="utf-8") for own in (path, path.with_suffix(".md")))
@@ -182,7 +181,7 @@ def test_a_model_chosen_on_dev_is_one_comparison_and_one_that_was_named_is_not(
 ):
     others = [evaluation(f"m{i}", {"ART": 30 - i}, dev=0.1 * i) for i in range(4)]
     files = write(tmp_path, statistics(), evaluation("baseline", WEAK), *others)
-    report = read_report(*files, ours=named)
+    report = report_of(*files, ours=named)
     assert report.ours == ours
     assert {name: own.n_comparisons for name, own in report.verdicts.items()} == n_comparisons
     assert report.averages["macro"].verdict == report.verdicts[ours]  # headline and table agree
@@ -190,7 +189,7 @@ def test_a_model_chosen_on_dev_is_one_comparison_and_one_that_was_named_is_not(
 
 def test_the_summary_and_the_table_hold_the_inputs_numbers(tmp_path):
     old, new = evaluation("baseline", WEAK), evaluation("focal", {"ART": 27, "PER": 29}, spurious=3)
-    report = read_report(*write(tmp_path, statistics(), old, new))
+    report = report_of(*write(tmp_path, statistics(), old, new))
     summary = summarize(report)
     supports = [("PER", 60, False), ("LOC", 30, False), ("ART", 10, True)]
     assert [(r["type"], r["support"], r["rare"]) for r in summary["rows"]] == supports
@@ -206,7 +205,7 @@ def test_the_summary_and_the_table_hold_the_inputs_numbers(tmp_path):
     assert [line.split()[0] for line in lines[2:9]] == [*LABELS, "macro", "micro", "weighted", "tail"]
     assert lines[4].split()[:5] == ["ART", "*", "10", "33.3", "94.7"] and "+61.4" in lines[4]
     assert lines[10:12] == [summary["verdict"], summary["sentence"]]
-    alone = summary_table(read_report(*write(tmp_path, statistics(), new)))
+    alone = summary_table(report_of(*write(tmp_path, statistics(), new)))
     assert "Difference" not in alone.splitlines()[1]
 
 
@@ -275,7 +274,7 @@ def test_the_twin_shows_errors_commands_and_secondaries(tmp_path):
 
 
 def test_a_report_overwrites_no_file_of_others(tmp_path):
-    report = read_report(*write(tmp_path, statistics(), evaluation("focal")))
+    report = report_of(*write(tmp_path, statistics(), evaluation("focal")))
     for name in ("index.md", "mine.html"):
         (tmp_path / name).write_text("mine")
     for name, code in (
@@ -342,7 +341,7 @@ def evaluated(tmp_path):
     ours = evaluation("focal", WEAK, method=method)
     ours |= {"model": str(tmp_path / "model-best"), "performance": performance}
     runs = (evaluation("baseline"), ours, evaluation("focal", seed=8))
-    report = read_report(*write(tmp_path, statistics(), *runs))
+    report = report_of(*write(tmp_path, statistics(), *runs))
     return report, tmp_path / "model-best", tmp_path / "copy"
 
 
@@ -375,7 +374,7 @@ def test_the_card_is_that_of_the_last_training_of_a_folder(tmp_path):
     before = {**evaluation("baseline"), "model": str(tmp_path / "best")}
     before["performance"] = {"ents_macro_f": 0.1, "ents_f": 0.1}
     after = {**evaluation("focal", WEAK), "model": str(tmp_path / "best"), "performance": scores}
-    report = read_report(*write(tmp_path, statistics(), before, after))
+    report = report_of(*write(tmp_path, statistics(), before, after))
 
     text = write_card(report, tmp_path / "best").read_text("utf8")
 
@@ -442,7 +441,7 @@ def test_an_evaluation_of_fewer_types_is_averaged_over_those_of_the_corpus(tmp_p
 def test_bad_evaluation_leaves_no_file(tmp_path, bad, message):
     stats, paths = write(tmp_path, statistics(), evaluation("baseline"), bad)
     with pytest.raises(ValueError, match=message):
-        write_report(read_report(stats, paths), tmp_path / "out" / "report.html")
+        write_report(report_of(stats, paths), tmp_path / "out" / "report.html")
     assert not (tmp_path / "out").exists()
 
 
@@ -455,7 +454,7 @@ def test_statistics_that_lack_a_part_are_refused(tmp_path):
 
 def test_the_same_inputs_give_the_same_page_and_need_the_extra(tmp_path, monkeypatch):
     stats, paths = write(tmp_path, statistics(), evaluation("baseline", WEAK), evaluation("focal"))
-    report, target = read_report(stats, paths), tmp_path / "report.html"
+    report, target = report_of(stats, paths), tmp_path / "report.html"
     write_report(report, target)
     first = target.read_bytes()
     target.write_text(f"old. {SIGNATURE}")
@@ -463,7 +462,7 @@ def test_the_same_inputs_give_the_same_page_and_need_the_extra(tmp_path, monkeyp
     assert target.read_bytes() == first
     monkeypatch.setitem(sys.modules, "scipy", None)
     with pytest.raises(ValueError, match=r"L406.*scipy.*\[report\]"):
-        read_report(stats, paths)
+        report_of(stats, paths)
 
 
 def document(gold, predicted, text="0123456789 abcdefghi.", sentences=((0, 10), (11, 21))):

@@ -10,7 +10,7 @@ from thinc.api import Config
 from spacy_longtail.encoders import TRANSFORMERS, check_encoder
 from spacy_longtail.pipes.sources import sources_of
 from spacy_longtail.studies.matrix import pretrained_candidates
-from spacy_longtail.studies.matrix.advice import planned
+from spacy_longtail.studies.matrix.advice import find_candidates
 from spacy_longtail.studies.matrix.pretrained_candidates import find_pretrained
 from spacy_longtail.training import pretrained
 from spacy_longtail.training.pretrained import (
@@ -132,7 +132,7 @@ def test_an_encoder_that_has_seen_the_corpus_is_not_recommended(corpus, encoder,
     assert any("en_longtail_cnn is not tried" in text for text in said)
     assert find_pretrained(fresh)[0].name == "en_longtail_cnn"
     with pytest.raises(ValueError, match=r"L563.*3. %"):
-        planned(known, steps=5, pretrained=[encoder])
+        find_candidates(known, [encoder])
 
 
 @pytest.mark.parametrize("name", ["en_longtail_cnn", *TRANSFORMERS])

@@ -1,15 +1,20 @@
 """The store of trials: which settings and files are in the key of a trial, and its records."""
 
 import json
+import os
+import platform
 import shutil
 
 import pytest
 import spacy
 from spacy.tokens import DocBin
 
+from spacy_longtail.studies.configs.compose import read_base
 from spacy_longtail.studies.trials import store
-from spacy_longtail.studies.trials.plan import read_plan
+from spacy_longtail.studies.trials.plan import Trial, TrialMethod, read_plan
+from spacy_longtail.studies.trials.process import ProcessEnd
 from spacy_longtail.studies.trials.store import TrialStore, code_version, corpus_version, trial_key
+from spacy_longtail.training.provenance import json_checksum
 from tests.trials import record_of
 from tests.util import SENTENCES, new_file, parse, toy_corpus, write_files
 
@@ -41,6 +46,17 @@ def test_a_file_counts_by_its_content_wherever_a_config_names_it(name, tmp_path,
     (folder / "vectors.bin").write_bytes(b"two")
     assert key(folder) != first
     assert key("/home/a/vectors/en") == key("/mnt/b/vectors/en") != key("/mnt/b/vectors/de")
+
+
+@pytest.mark.parametrize("start", ["./", "{cwd}/"])
+def test_a_path_that_exists_has_one_key_however_it_is_written(start, tmp_path, corpus, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_files(tmp_path / "x" / "model", {"weights.bin": b"one"})
+    plain, written = (
+        keys_of(tmp_path, corpus, settings={"paths.pretrained": f"{before}x/model"})
+        for before in ("", start.format(cwd=tmp_path))
+    )
+    assert plain == written
 
 
 def test_a_trial_keeps_its_key(tmp_path, corpus):
@@ -137,3 +153,35 @@ def test_an_invalid_record_is_ignored_with_a_warning(text, tmp_path):
         assert TrialStore(tmp_path).records() == {}
     end(tmp_path, "k", name="again")
     assert TrialStore(tmp_path).records()["k"].status == "done"
+
+
+# Training
+
+
+def train(output, ending, *folders, **given):
+    """Train a trial that leaves these folders, and return what is stored of it."""
+
+    def start(work):
+        write_files(work, {f"{folder}/weights.bin": b"x" for folder in folders})
+        return ProcessEnd(ending, 1.0, "")
+
+    plain = TrialMethod("crf", {}, read_base(None))
+    TrialStore(output).train("k", Trial(output, plain, 0, None), start, steps=4, **given)
+    return sorted(path.name for path in TrialStore(output).place("k").iterdir())
+
+
+@pytest.mark.parametrize("ending", ["failed", "timeout", "pruned"])
+def test_a_trial_that_is_not_done_keeps_no_checkpoints(ending, tmp_path):
+    folders = [".longtail-model-abcdefgh/new/model", "model.stopped", "model"]
+    assert train(tmp_path, ending, *folders, keep_model=True) == ["record.json"]
+
+
+def test_the_working_folder_of_another_process_is_left_alone(tmp_path):
+    machine = json_checksum(platform.node())[:6]
+    theirs = new_file(tmp_path / "work" / f"k-{machine}-{os.getppid()}" / "log.txt", "theirs")
+    train(tmp_path, "done")
+    assert theirs.read_text() == "theirs"
+
+
+def test_a_trial_that_is_done_keeps_its_model_if_it_should(tmp_path):
+    assert train(tmp_path, "done", "model", "model.stopped", keep_model=True) == ["model", "record.json"]

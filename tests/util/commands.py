@@ -15,7 +15,7 @@ from typer import Typer
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
-from spacy_longtail.studies.trials.recipes import FILES, make_config, read_recipes
+from spacy_longtail.studies.configs.recipes import FILES, make_config, read_recipes
 
 ROOT = Path(__file__).parents[2]
 

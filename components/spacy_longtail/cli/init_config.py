@@ -11,7 +11,7 @@ from ..errors import Errors
 from ..output.console import echo
 from ..output.targets import check_file
 from ..output.writing import write_file
-from ..studies.trials.recipes import corpus_config, in_language, named_recipe, read_recipes, written
+from ..studies.configs.recipes import corpus_config, in_language, named_recipe, read_recipes, written
 from ..training.provenance import shell_path
 from .app import TRAINING_PANEL, app, print_table
 

@@ -72,11 +72,11 @@ def matrix(
         "partitions": partitions,
         "settings": read_settings(settings),
     }
-    read, groups = read_plan(plan, given), None
+    read = read_plan(plan, given)
     with TemporaryDirectory(prefix="longtail-") as place:
-        cut = read
-        if folds is not None:  # trials are identified by their data, so a dry run needs the folds
-            cut, groups = fold_plan(read, Path(place) if dry_run else output, folds)
+        # trials are identified by their data, so a dry run needs the folds
+        target = Path(place) if dry_run else output
+        cut, groups = (read, None) if folds is None else fold_plan(read, target, folds)
         study = Matrix(cut, output, inputs=read.corpora)
         if dry_run:
             trials = study.listed()
@@ -89,8 +89,7 @@ def matrix(
     summary = summarize_trials(study, records, groups)
     page = write_matrix_report(summary, study.output / "report") if summary.corpora else None
     if as_json:
-        shown = [records[key].data() for key in study.trials if key in records]
-        sys.stdout.write(f"{json.dumps(shown)}\n")
+        sys.stdout.write(f"{json.dumps([records[k].data() for k in study.trials if k in records])}\n")
     else:
         sys.stdout.write(summary_tables(summary))
         if page is not None:

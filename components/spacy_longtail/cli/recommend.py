@@ -8,7 +8,8 @@ from typer import Option
 from wasabi import msg
 
 from ..output.console import echo
-from ..studies.matrix.advice import FOLDS, advise, in_short, planned
+from ..studies.matrix.advice import N_FOLDS, advise, comparison_line, find_candidates
+from ..studies.matrix.candidates import plan_of
 from ..studies.matrix.pretrained_candidates import find_pretrained, needs_torch
 from ..studies.matrix.writing import summary_tables, write_matrix_report
 from ..studies.trials.run import TrialOptions
@@ -31,11 +32,11 @@ def recommend(
         ),
     ] = None,
     minutes: Annotated[
-        float, Option(min=0.01, help="Time limit of all trials together, in minutes.")
+        float, Option(min=0.01, help="Number of minutes after which no trial starts.")
     ] = 30,
     folds: Annotated[
         int, Option(min=3, help="Number of cross-validation folds of train and dev to compare on.")
-    ] = FOLDS,
+    ] = N_FOLDS,
     steps: Annotated[
         int | None,
         Option(
@@ -70,26 +71,24 @@ def recommend(
 ) -> None:
     """Compare the methods that a corpus's statistics suggest, and write the config of the best.
 
-    The methods are compared by cross-validation on train and dev, within a time limit. After each
-    fold the better half continues, and with it the methods that are not significantly worse than
-    the best one. Another method than stock spaCy is recommended only if the evidence suffices
-    (docs/matrix.md). By default it runs one trial per core, at most four, or a single one with a
-    transformer or a GPU.
+    The methods are compared by cross-validation on train and dev. No trial starts after the given
+    number of minutes, and one that takes more than two fifths of them is stopped, except those of
+    stock spaCy. After each fold the better half continues, and with it the methods that are not
+    significantly worse than the best one. Another method than stock spaCy is recommended only if
+    the evidence suffices (docs/matrix.md). By default it runs one trial per core, at most four, or
+    a single one with a transformer or a GPU.
     """
     target = config or output / "recommended.cfg"
     encoders = [pretrained] if pretrained else find_pretrained(corpus, say)
-    candidates, plan = planned(corpus, steps, read_settings(settings), encoders, transformer)
-    reasons = list(zip(plan.methods, candidates, strict=True))
-    listed = [
-        {"method": method.name, "choices": dict(candidate.choices), "why": candidate.why}
-        for method, candidate in reasons
-    ]
+    candidates = find_candidates(corpus, encoders, transformer)
+    plan = plan_of(candidates, corpus, read_settings(settings), steps)
+    listed = [{"method": own.name, "choices": own.choices, "why": own.why} for own in candidates]
     if dry_run and as_json:
         return print_json({"candidates": listed})
     if dry_run:
-        for method, candidate in reasons:
-            echo(f"{method.name}: {candidate.why}")
-        return echo(in_short(candidates, plan, folds, minutes))
+        for candidate in candidates:
+            echo(f"{candidate.name}: {candidate.why}")
+        return echo(comparison_line(len(candidates), plan.schedule, folds, minutes))
     default = default_workers(bool(transformer) or any(map(needs_torch, encoders)), gpu_id)
     options = TrialOptions(workers or default, gpu_id, retry_failed=retry_failed)
     advice = advise(
@@ -97,7 +96,7 @@ def recommend(
         plan,
         output,
         target,
-        minutes=minutes,
+        total_minutes=minutes,
         folds=folds,
         best_guess=best_guess,
         options=options,
@@ -105,6 +104,7 @@ def recommend(
     )
     summary, choice = advice.summary, advice.recommendation
     page = write_matrix_report(summary, output / "report")
+    tell_failures(summary.failed)
     if as_json:
         return print_json(
             {
@@ -122,7 +122,7 @@ def recommend(
                     for row in summary.corpora[0].rows
                 ],
                 "candidates": listed,
-                "failed": [record.title for record in summary.failed],
+                "failed": [{"title": r.title, "reason": r.reason} for r in summary.failed],
                 "config": str(target),
                 "written": advice.written,
                 "note": advice.note,
@@ -130,10 +130,9 @@ def recommend(
             }
         )
     msg.divider("Candidates")
-    for method, candidate in reasons:
-        msg.text(f"{method.name}: {candidate.why}")
+    for candidate in candidates:
+        msg.text(f"{candidate.name}: {candidate.why}")
     echo(summary_tables(summary))
-    tell_failures(summary.failed)
     msg.good(f"{target} trains {advice.written}")
     echo(
         f"Train it with: python -m spacy_longtail train {shell_path(target)} {shell_path(corpus)} "

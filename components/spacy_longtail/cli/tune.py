@@ -11,7 +11,7 @@ from ..output.console import echo, number, percent
 from ..studies.trials.run import TrialOptions
 from ..studies.tuning.search import Search, best_of
 from .app import METHOD_PANEL, Code, Corpus, GpuId, Json, app, print_json, print_table
-from .options import Minutes, Output, Seed, Set, Steps, read_settings
+from .options import Minutes, Output, Retry, Seed, Set, Steps, read_settings
 
 
 @app.command(rich_help_panel=METHOD_PANEL)
@@ -28,6 +28,7 @@ def tune(
     settings: Set = None,
     seed: Seed = 0,
     minutes: Minutes = None,
+    retry_failed: Retry = False,
     dry_run: Annotated[
         bool, Option("--dry-run", help="Check the search and list its settings without running it.")
     ] = False,
@@ -38,7 +39,8 @@ def tune(
     """Search the values with the best macro F1 on dev, and write the best config.
 
     The first trial is the baseline. Trials without prospects are stopped early. The same command
-    resumes a search. --seed is the random seed of the search, system.seed that of the trainings.
+    resumes a search. After a repeated trial (--retry-failed), later ones may get other values.
+    --seed is the random seed of the search, system.seed that of the trainings.
     """
     length = {} if steps is None else {"training.max_steps": steps}
     study = Search(config, {**read_settings(settings), **length}, search, corpus, output, seed)
@@ -52,14 +54,14 @@ def tune(
             return print_json({"parameters": ranges})
         print_table(("parameter", "range", "baseline"), [tuple(row.values()) for row in ranges], "lll")
         return echo(f"{number(trials, 'trial')} of {number(study.steps, 'step')}")
-    tried = study.run(trials, TrialOptions(gpu_id=gpu_id, minutes=minutes))
+    tried = study.run(trials, TrialOptions(gpu_id=gpu_id, minutes=minutes, retry_failed=retry_failed))
     best = best_of(tried)
     if best is None:
         reason = (tried[-1].error or tried[-1].status).strip().rstrip(".")
         raise ValueError(
             Errors.L487.format(
                 problem=f"no trial has finished. The last one: {reason}.",
-                fix="Remove that cause, and name a new --output: failed trials are not repeated.",
+                fix="Remove that cause, and add --retry-failed.",
             )
         )
     written = study.write_best(tried, best)

@@ -16,7 +16,7 @@ from ..significance import (
     intervals,
     named_metrics,
 )
-from .systems import AVERAGES, System, choose, group, read_runs, read_statistics
+from .systems import AVERAGES, System, choose, group, read_runs
 
 HEADLINES = ("macro", "tail", "micro")  # the averages that a report mentions first
 
@@ -64,18 +64,17 @@ class Report(NamedTuple):
 
 
 def read_report(
-    statistics: Path, evaluations: list[Path], baseline: str | None = None, ours: str | None = None
+    stats: Statistics, evaluations: list[Path], baseline: str | None = None, ours: str | None = None
 ) -> Report:
     """Read runs of a corpus and compare them.
 
-    statistics (Path): Statistics of the corpus, as the command `stats` writes them.
+    stats (Statistics): Statistics of the corpus.
     evaluations (List[Path]): One or more evaluations of any methods and seeds, all on the same test
         part.
     baseline (Optional[str]): Name of the baseline. By default "baseline".
     ours (Optional[str]): Name of the method to compare. By default the best in macro F1 on dev.
     RETURNS (Report): Content of the report.
     """
-    stats = read_statistics(statistics)
     systems = group(read_runs(evaluations, stats))
     other, best, by_dev = choose(systems, baseline, ours)
     metrics = named_metrics(stats.labels, stats.tail)

@@ -62,11 +62,11 @@ class Run(NamedTuple):
         return self._replace(evaluation=self.evaluation.model_copy(update=changed))
 
 
-def metrics_files(folder: Path) -> tuple[Path, list[Path]]:
-    """Return the statistics file and the evaluation files of a folder.
+def metrics_files(folder: Path) -> tuple[Statistics, list[Path]]:
+    """Return the statistics and the evaluation files of a folder.
 
     folder (Path): Folder with stats.json of `stats` and NAME.json of `evaluate`.
-    RETURNS (Tuple[Path, List[Path]]): The statistics, and the evaluations sorted by name.
+    RETURNS (Tuple[Statistics, List[Path]]): The statistics, and the evaluations sorted by name.
     RAISES (ValueError): If there is no such folder.
     """
     if not folder.is_dir():
@@ -76,7 +76,9 @@ def metrics_files(folder: Path) -> tuple[Path, list[Path]]:
             )
         )
     statistics = folder / STATISTICS_FILE
-    return statistics, sorted(path for path in folder.glob("*.json") if path != statistics)
+    return read_statistics(statistics), sorted(
+        path for path in folder.glob("*.json") if path != statistics
+    )
 
 
 def read_statistics(path: Path) -> Statistics:

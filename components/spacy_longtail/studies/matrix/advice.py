@@ -16,13 +16,13 @@ from ...hub import load_transformer
 from ...output.console import number, percent
 from ...output.targets import check_file
 from ...output.writing import write_file
-from ...types import Overrides
-from ..trials.commented import WIDTH, commented
-from ..trials.compose import known_choices
-from ..trials.plan import Plan, read_plan
-from ..trials.recipes import with_corpus_and_defaults
+from ..configs.commented import WIDTH, commented
+from ..configs.compose import known_choices
+from ..configs.recipes import with_corpus_and_defaults
+from ..trials.plan import Plan
 from ..trials.run import Matrix, TrialOptions
-from .pretrained_candidates import encoder_methods
+from .candidates import Candidate
+from .pretrained_candidates import pretrained_candidates
 from .recommendation import Recommendation
 from .rounds import Rounds, fold_plan
 from .summary import Summary, summarize_trials
@@ -30,15 +30,8 @@ from .summary import Summary, summarize_trials
 # Number of training sentences. With fewer, the AUC-2T loss is a candidate, because its paper
 # reports the largest gains on small training sets.
 SMALL_CORPUS = 500
-FOLDS = 5
-MARK = "Written by spacy-longtail"  # in the first line of a config, which may be replaced
-
-
-class CandidateGrid(NamedTuple):
-    """Method to try, as choices by axis of a plan, and the reason."""
-
-    choices: dict[str, str]
-    why: str
+N_FOLDS = 5
+CONFIG_MARK = "Written by spacy-longtail"  # in the first line of a config, which may be replaced
 
 
 class Advice(NamedTuple):
@@ -68,8 +61,8 @@ class Advice(NamedTuple):
 
 
 def choose_candidates(
-    statistics: Statistics, pretrained: Sequence[CandidateGrid] = (), transformer: str | None = None
-) -> list[CandidateGrid]:
+    statistics: Statistics, pretrained: Sequence[Candidate] = (), transformer: str | None = None
+) -> list[Candidate]:
     """Choose the methods to try on a corpus.
 
     Stock spaCy comes first, as the baseline, then the methods that won most often in our records.
@@ -77,9 +70,9 @@ def choose_candidates(
     last and use the remaining time. Augmentation and secondaries never won and are not tried.
 
     statistics (Statistics): Statistics of the corpus.
-    pretrained (Sequence[CandidateGrid]): Methods with pretrained encoders.
+    pretrained (Sequence[Candidate]): Methods with pretrained encoders.
     transformer (Optional[str]): Name of a transformer on the Hugging Face hub, or its folder.
-    RETURNS (List[CandidateGrid]): The methods in the order in which they are tried.
+    RETURNS (List[Candidate]): The methods in the order in which they are tried.
     """
     train = statistics.parts["train"]
     n_sentences = train.sentences
@@ -113,64 +106,42 @@ def choose_candidates(
             "The focal loss gives more weight to the tokens that the model still gets wrong.",
         ),
     ]
-    baseline, *others = [CandidateGrid(choices, why) for holds, choices, why in table if holds]
+    encoder = {**known_choices()["encoder"]["transformer"], "paths.transformer": transformer}
+    baseline, *others = [
+        Candidate(choices, why, encoder if "encoder" in choices else {}, {})
+        for holds, choices, why in table
+        if holds
+    ]
     return [baseline, *pretrained, *others]
 
 
-def planned(
-    corpus: Path,
-    steps: int | None = None,
-    settings: Overrides | None = None,
-    pretrained: Sequence[Path] = (),
-    transformer: str | None = None,
-) -> tuple[list[CandidateGrid], Plan]:
-    """Plan the comparison of candidates on a corpus.
+def find_candidates(
+    corpus: Path, pretrained: Sequence[Path] = (), transformer: str | None = None
+) -> list[Candidate]:
+    """Choose the methods to try on a corpus by its statistics.
 
     corpus (Path): Folder of a converted corpus.
-    steps (Optional[int]): Number of steps of each training. By default each training stops when its
-        score on dev no longer improves.
-    settings (Optional[Overrides]): Config values by dotted name, for all candidates.
     pretrained (Sequence[Path]): Encoders to try: installed packages, or pipelines that `pretrain`
         wrote.
     transformer (Optional[str]): Transformer to try: a name on the Hugging Face hub, or a folder.
-    RETURNS (Tuple[List[CandidateGrid], Plan]): The candidates, and the plan with their methods.
+    RETURNS (List[Candidate]): The methods in the order in which they are tried.
     RAISES (ValueError): If an encoder cannot be used, or was pretrained on this corpus.
     """
-    settings = settings or {}
     statistics = ConvertedCorpus(corpus).statistics
-    methods = encoder_methods(corpus, pretrained, statistics.parts["train"].sentences)
-    encoders = {method.choices["encoder"]: method.settings for method in methods}
+    first = pretrained_candidates(corpus, pretrained, statistics.parts["train"].sentences)
     if transformer:
         load_transformer(transformer)
-        choice = known_choices()["encoder"]["transformer"]
-        encoders["transformer"] = {**choice, "paths.transformer": transformer}
-    first = [CandidateGrid(method.choices, method.why) for method in methods]
-    candidates = choose_candidates(statistics, first, transformer)
-    given = {
-        "choices": {"encoder": encoders},
-        "corpora": [str(corpus)],
-        "steps": steps,
-        "settings": dict(settings),
-        "grids": [candidate.choices for candidate in candidates],
-        "methods": {},
-        "seeds": 1,
-    }
-    schedules = {  # the recipe of an encoder may have its own
-        method.choices["encoder"]: {k: v for k, v in method.schedule.items() if k not in settings}
-        for method in methods
-        if steps is None
-    }
-    return candidates, read_plan("quick", given, schedules)
+    return choose_candidates(statistics, first, transformer)
 
 
 def advise(
-    candidates: list[CandidateGrid],
+    candidates: Sequence[Candidate],
     plan: Plan,
     output: Path,
     config: Path,
     *,
-    minutes: float,
-    folds: int = FOLDS,
+    total_minutes: float,
+    folds: int = N_FOLDS,
     best_guess: bool = False,
     options: TrialOptions,
     say: Callable[[str], None] = msg.info,
@@ -181,11 +152,11 @@ def advise(
     better half of them continues with stock spaCy, and so does every other one that is not shown to
     be worse than the best, while there is time.
 
-    candidates (List[CandidateGrid]): Candidates that `planned` returned.
-    plan (Plan): Plan that `planned` returned.
+    candidates (Sequence[Candidate]): The candidates.
+    plan (Plan): The plan of `plan_of`.
     output (Path): Folder of the trials. A run in this folder is resumed.
     config (Path): File for the recommended config.
-    minutes (float): Time limit of all trials together.
+    total_minutes (float): Minutes after which no trial starts.
     folds (int): Number of folds of train and dev together, at least 3.
     best_guess (bool): Whether to write the config of the best method even without evidence.
     options (TrialOptions): Options of the trials.
@@ -194,17 +165,17 @@ def advise(
     """
     require("scipy", "report")  # now, because the comparison comes hours later
     (corpus,) = plan.corpora
-    check_file(config, [corpus], MARK)
+    check_file(config, [corpus], CONFIG_MARK)
     cut, groups = fold_plan(plan, output, folds)
     matrix = Matrix(cut, output, inputs=[corpus])
-    say(in_short(candidates, cut, folds, minutes))
-    types, training = read_types(corpus), ConvertedCorpus(corpus).training.mentions
-    if lacking := [label for label in types.labels if not training.get(label)]:
+    say(comparison_line(len(candidates), cut.schedule, folds, total_minutes))
+    training, labels = ConvertedCorpus(corpus).training.mentions, read_types(corpus).labels
+    if lacking := [label for label in labels if not training.get(label)]:
         say(
             f"The training part does not mention {', '.join(lacking)}. Only an encoder that reads label "
             "descriptions can find such types"
         )
-    records = Rounds(matrix, options, minutes, types.labels, say).run()
+    records = Rounds(matrix, options, total_minutes, labels, say).run()
     trials = {key: trial for key, trial in matrix.trials.items() if key in records}
     summary = summarize_trials(matrix, records, groups, trials)
     (choice,) = (c.recommendation for c in summary.corpora if c.recommendation is not None)
@@ -220,17 +191,15 @@ def advise(
     return advice
 
 
-def _evidence(advice: Advice, candidates: list[CandidateGrid]) -> list[str]:
+def _evidence(advice: Advice, candidates: Sequence[Candidate]) -> list[str]:
     """Return the comment of the recommended config: the choice, its evidence and all scores."""
     summary, choice = advice.summary, advice.recommendation
     about = summary.corpora[0]
-    guess = ""
-    if advice.written != choice.method:
-        guess = f"--best-guess wrote this config of {advice.written}, without sufficient evidence."
+    guess = f"--best-guess wrote this config of {advice.written}, without sufficient evidence."
     return [
-        f"{MARK} {__version__} for the corpus {about.corpus}: {advice.written}.",
+        f"{CONFIG_MARK} {__version__} for the corpus {about.corpus}: {advice.written}.",
         choice.text,
-        *filter(None, [advice.note, guess]),
+        *filter(None, [advice.note, guess if advice.written != choice.method else ""]),
         *choice.evidence,
         f"{len(about.rows)} of {len(candidates)} candidates finished a trial, {summary.schedule}.",
         "Macro F1 on held-out folds, points of 100:",
@@ -242,16 +211,16 @@ def _evidence(advice: Advice, candidates: list[CandidateGrid]) -> list[str]:
     ]
 
 
-def in_short(candidates: list[CandidateGrid], cut: Plan, folds: int, minutes: float) -> str:
+def comparison_line(n_candidates: int, schedule: str, folds: int, total_minutes: float) -> str:
     """Summarize a comparison in one line.
 
-    candidates (List[CandidateGrid]): The candidates.
-    cut (Plan): Their plan on folds.
+    n_candidates (int): Number of candidates.
+    schedule (str): Length of each training, in words.
     folds (int): Number of folds.
-    minutes (float): Time limit of all trials together.
+    total_minutes (float): Minutes after which no trial starts.
     RETURNS (str): A line for people.
     """
     return (
-        f"{len(candidates)} candidates are compared on {folds} folds, {cut.schedule}, "
-        f"within {number(minutes, 'minute')}"
+        f"{n_candidates} candidates are compared on {folds} folds, {schedule}, "
+        f"and no trial starts after {number(total_minutes, 'minute')}"
     )

@@ -60,15 +60,13 @@ def read_curves(
     lines = {name: [scores.get((name, x), (None, None)) for x in sizes] for name, _ in trials}
     early = {place for place, own in trials.items() if rising_of(record.ending for record in own)}
     others = [name for name in lines if name != baseline and baseline in lines]
-    decisions: dict[tuple[str, float], Decision] = {}
-    for name, x in itertools.product(others, sizes):
-        first, second = (baseline, x), (name, x)
-        if {first, second} <= trials.keys() - early:
-            decided = _decide(trials[first], trials[second], read, average)
-            if decided is not None:
-                decisions[name, x] = decided
+    decided = {
+        (name, x): _decide(trials[baseline, x], trials[name, x], read, average)
+        for name, x in itertools.product(others, sizes)
+        if {(baseline, x), (name, x)} <= trials.keys() - early
+    }
     # all methods and sizes of a chart are read together, so they are corrected together
-    corrected = correct(decisions)
+    corrected = correct({place: own for place, own in decided.items() if own is not None})
     unit = next((read(own[0]).unit for own in trials.values()), "document")
     findings: list[str] = []
     for name in others:

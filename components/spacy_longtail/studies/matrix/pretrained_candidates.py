@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
 
 from wasabi import msg
 
@@ -14,8 +13,9 @@ from ...encoders import TRANSFORMERS, check_encoder, installed_transformers, loc
 from ...errors import Errors
 from ...training.pretrained import MAX_SEEN, MIN_KNOWN_LETTERS, seen_share, share_of_letters
 from ...types import Overrides
-from ..trials.compose import OPTIONAL, known_choices, read_base
-from ..trials.recipes import read_recipes
+from ..configs.compose import OPTIONAL, known_choices, read_base
+from ..configs.recipes import read_recipes
+from .candidates import Candidate
 
 # Number of training sentences. With fewer, the largest transformer won on all measured corpora, so
 # it is tried first; with more, unmixed weights may be better, so they are tried as well.
@@ -25,15 +25,6 @@ DESCRIBED = "longtail.DescribedTypes.v1"  # in the config of a pretrained encode
 TORCH = '"longtail.Transformer.v1"'  # in the config of a transformer
 OPTIMIZER = "training.optimizer"
 SCHEDULE = ("training.max_steps", "training.eval_frequency")  # of a recipe
-
-
-class EncoderMethod(NamedTuple):
-    """Method that starts from a pretrained encoder: a choice for the axis "encoder" of a plan."""
-
-    choices: dict[str, str]  # by axis
-    settings: Overrides  # of the choice for the encoder
-    schedule: Overrides  # settings of the length of the training, which the recipe may have
-    why: str
 
 
 def find_pretrained(corpus: Path, say: Callable[[str], None] = msg.info) -> list[Path]:
@@ -74,22 +65,24 @@ def needs_torch(pretrained: Path) -> bool:
     return config.is_file() and TORCH in config.read_text(encoding="utf8")
 
 
-def encoder_methods(corpus: Path, pretrained: Sequence[Path], n_sentences: int) -> list[EncoderMethod]:
+def pretrained_candidates(corpus: Path, pretrained: Sequence[Path], n_sentences: int) -> list[Candidate]:
     """Return the methods that start from pretrained encoders, in the order in which they are tried.
 
     corpus (Path): Folder of a converted corpus.
     pretrained (Sequence[Path]): Installed encoders, or pipelines that `pretrain` wrote.
     n_sentences (int): Number of training sentences.
-    RETURNS (List[EncoderMethod]): One or more methods for each encoder.
+    RETURNS (List[Candidate]): One or more methods for each encoder.
     RAISES (ValueError): If an encoder cannot be used, or was pretrained on this corpus.
     """
     is_large = n_sentences >= LARGE_CORPUS
     ordered = list(pretrained)
-    if not is_large and len(ordered) > 1 and not needs_torch(ordered[0]):
+    if not is_large and [needs_torch(path) for path in ordered[:2]] == [False, True]:
         ordered[:2] = ordered[1::-1]  # the largest transformer, then the CNN
-    recipes, methods = read_recipes(), list[EncoderMethod]()
+    recipes, candidates = read_recipes(), list[Candidate]()
+    others = [path for path in ordered if str(path) not in TRANSFORMERS]
+    names = {path: f"pretrained_{n}" if n > 1 else "pretrained" for n, path in enumerate(others, 1)}
     for path in ordered:
-        name = str(path) if str(path) in TRANSFORMERS else "pretrained"
+        name = names.get(path, str(path))
         recipe, start = _recipe_of(path, corpus)
         settings_by_choice = {name: start}
         if recipe == "pretrained_cnn":
@@ -99,8 +92,8 @@ def encoder_methods(corpus: Path, pretrained: Sequence[Path], n_sentences: int) 
                 lists = recipes["listed_names"].settings
                 own = {**start, OPTIONAL: {}, **lists, "paths.pretrained": str(path)}
                 settings_by_choice = {f"{name}_lists": own, **settings_by_choice}
-        methods += [
-            EncoderMethod(
+        candidates += [
+            Candidate(
                 choices={**recipes[recipe].choices, "encoder": choice},
                 settings={key: value for key, value in settings.items() if key not in SCHEDULE},
                 schedule={key: settings[key] for key in SCHEDULE if key in settings},
@@ -109,7 +102,7 @@ def encoder_methods(corpus: Path, pretrained: Sequence[Path], n_sentences: int) 
             )
             for choice, settings in settings_by_choice.items()
         ]
-    return methods
+    return candidates
 
 
 def _seen(pretrained: Path, corpus: Path) -> float:

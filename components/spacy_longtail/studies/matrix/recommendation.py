@@ -88,8 +88,8 @@ def recommend(
     if early := _early(runs, best, baseline):
         return _undecided(best, baseline, early)
     if best == baseline:
-        text = f"Stay with {baseline}: of {len(runs)} methods none has a better mean macro F1 on dev."
-        return Recommendation(baseline, best, None, text, [])
+        none = f"of {len(runs)} methods none has a better mean macro F1 on dev."
+        return Recommendation(baseline, best, None, f"Stay with {baseline}: {none}", [])
     decisions = {name: decide(runs[baseline], own) for name, own in runs.items() if name != baseline}
     decision = correct(decisions)[best]
     evidence = describe(best, {f"{MACRO} on dev": decision}, runs[best].unit)
@@ -142,8 +142,8 @@ def recommend_by_folds(
         return _undecided(best, baseline, early)
     if best == baseline:
         n = number(len(pairs), "method")
-        text = f"Stay with {baseline}: of the {n} with the most folds none is better on held-out folds."
-        return Recommendation(baseline, best, None, text, [])
+        none = f"of the {n} with the most folds none is better on held-out folds."
+        return Recommendation(baseline, best, None, f"Stay with {baseline}: {none}", [])
     first, second = pairs[best]
     n_done = len({fold for fold, _ in second})
     decision, unit = decide(first, second), second.unit
@@ -155,13 +155,14 @@ def recommend_by_folds(
     )
     gain = f"{signed(100 * decision.value)} points of macro F1 beside {baseline} on held-out documents"
     corrected = f", corrected for {number(n_tried, 'candidate')}" if n_tried > 1 else ""
-    shown = f"p {p_value(p, sign='= ')} (one-sided{corrected})"
-    if decision.outcome == TOO_FEW:
-        shown = outcome_in_words(decision, unit)
+    shown = (
+        outcome_in_words(decision, unit)
+        if decision.outcome == TOO_FEW
+        else f"p {p_value(p, sign='= ')} (one-sided{corrected})"
+    )
     is_enough = p <= RISK and decision.outcome != TOO_FEW
-    text = f"Stay with {baseline}. The best candidate is {best}, {gain}, which is not enough: {shown}."
-    if is_enough:
-        text = f"Use {best}: {gain}, {shown}."
+    stay = f"Stay with {baseline}. The best candidate is {best}, {gain}, which is not enough: {shown}."
+    text = f"Use {best}: {gain}, {shown}." if is_enough else stay
     if early:  # methods with a patience are compared nevertheless
         text += f" That may change with more steps. {early}"
     return Recommendation(best if is_enough else baseline, best, decision, text, evidence, bool(early))

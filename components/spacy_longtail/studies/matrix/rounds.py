@@ -17,19 +17,19 @@ from ...output.console import number
 from ...output.targets import check_folder, unless_holds
 from ...output.writing import whole_folder
 from ...training.provenance import json_checksum
-from ..trials.plan import Plan, unusable
+from ..trials.plan import Plan, invalid_plan
 from ..trials.run import Matrix, TrialOptions
 from ..trials.store import FOLDER, TrialRecord, TrialStore, content_of_parts
 from .recommendation import Runs, decide
-from .summary import Folds
+from .summary import FoldsByCorpus
 
-FOLDS = "folds"  # in the output folder
-FIRST_PART = 0.5  # fraction of the budget for the first fold
-BEHIND = 0.05  # one-sided p with which a method of the worse half leaves the race
-MAX_PART = 0.4  # fraction of the budget for one trial, except those of the baseline
+FOLDS_FOLDER = "folds"  # in the output folder
+FIRST_FOLD_SHARE = 0.5  # fraction of the budget for the first fold
+P_BEHIND = 0.05  # one-sided p with which a method of the worse half leaves the race
+MAX_TRIAL_SHARE = 0.4  # fraction of the budget for one trial, except those of the baseline
 
 
-def fold_plan(plan: Plan, output: Path, n_folds: int) -> tuple[Plan, Folds]:
+def fold_plan(plan: Plan, output: Path, n_folds: int) -> tuple[Plan, FoldsByCorpus]:
     """Replace the corpora of a plan by their cross-validation folds, which are written.
 
     plan (Plan): The plan.
@@ -39,7 +39,7 @@ def fold_plan(plan: Plan, output: Path, n_folds: int) -> tuple[Plan, Folds]:
     RAISES (ValueError): If the plan has learning curves.
     """
     if plan.draws:
-        raise unusable("The plan", "sizes and shares cannot be compared on folds.")
+        raise invalid_plan("The plan", "sizes and shares cannot be compared on folds.")
     folds = {corpus: write_folds(corpus, output, n_folds) for corpus in plan.corpora}
     return plan._replace(corpora=[fold for paths in folds.values() for fold in paths]), folds
 
@@ -56,21 +56,21 @@ def write_folds(corpus: Path, output: Path, n_folds: int) -> list[Path]:
     """
     types = read_types(corpus)
     paths = {part: part_path(corpus, part) for part in ("train", "dev")}
+    data = {**types._asdict(), **content_of_parts(corpus, paths)}
+    place = output / FOLDS_FOLDER / json_checksum({**data, "folds": n_folds, "seed": 0})
+    check_folder(output, [corpus], unless_holds(FOLDER))
+    TrialStore(output).create()
+    folders = [place / f"{corpus.resolve().name}-fold-{i}" for i in range(n_folds)]
+    if all(folder.is_dir() for folder in folders):
+        return folders
     nlp = blank(types.lang, types.tokens)
     docs = [doc for path in paths.values() for doc in load_docs(path, nlp)]
     fold = document_folds(docs, n_folds, group_by=types.group_by)
-    data = {**types._asdict(), **content_of_parts(corpus, paths)}
-    place = output / FOLDS / json_checksum({**data, "folds": n_folds, "seed": 0})
-    check_folder(output, [corpus], unless_holds(FOLDER))
-    TrialStore(output).create()
-    folders = []
-    for i in range(n_folds):
-        folder = place / f"{corpus.resolve().name}-fold-{i}"
+    for i, folder in enumerate(folders):
         if not folder.is_dir():
             with whole_folder(folder) as new:
                 chosen = parts_of_fold(fold, i, n_folds).items()
                 write_corpus(new, {part: [docs[k] for k in at] for part, at in chosen}, types, corpus)
-        folders.append(folder)
     return folders
 
 
@@ -84,7 +84,7 @@ def promising(runs: Mapping[str, Runs]) -> list[str]:
     """
     best, *others = sorted(runs, key=lambda name: runs[name].macro_f1(), reverse=True)
     n_better = (len(runs) - 1) // 2
-    close = [n for n in others[n_better:] if decide(runs[n], runs[best]).one_sided > BEHIND]
+    close = [n for n in others[n_better:] if decide(runs[n], runs[best]).one_sided > P_BEHIND]
     return [best, *others[:n_better], *close]
 
 
@@ -97,7 +97,8 @@ class Rounds:
 
     matrix (Matrix): Trials of a plan on folds.
     options (TrialOptions): Options of the trials.
-    minutes (float): Time limit of all trials together (wall clock).
+    total_minutes (float): Minutes (wall clock) after which no trial starts. A trial may use two
+        fifths of them, and one of the baseline any time.
     labels (List[str]): The declared types.
     say (Callable): Receives messages about the progress.
     """
@@ -106,12 +107,18 @@ class Rounds:
         self,
         matrix: Matrix,
         options: TrialOptions,
-        minutes: float,
+        total_minutes: float,
         labels: list[str],
         say: Callable[[str], None],
     ) -> None:
-        self.matrix, self.options, self.say = matrix, options, say
-        self.baseline, self.seconds = matrix.plan.baseline, 60 * minutes
+        self.matrix, self.say = matrix, say
+        self.baseline, self.seconds = matrix.plan.baseline, 60 * total_minutes
+        self.options = replace(
+            options,
+            minutes=MAX_TRIAL_SHARE * total_minutes,
+            unlimited=self.baseline,
+            test_name="the held-out fold",
+        )
         self.end = time.monotonic() + self.seconds
         self.keys = {(t.method.name, t.corpus): key for key, t in matrix.trials.items()}
         self.records: dict[str, TrialRecord] = {}
@@ -124,8 +131,7 @@ class Rounds:
         names = [method.name for method in self.matrix.plan.methods]
         for i, fold in enumerate(self.matrix.plan.corpora):
             keys = {self.keys[name, fold]: name for name in names}
-            again = self.options.retry_failed
-            missing = [keys[key] for key in self.matrix.missing(keys, retry_failed=again)]
+            missing = [keys[key] for key in self.matrix.missing(keys, self.options)]
             if i == 0:
                 self._first(names, missing, fold)
             else:
@@ -150,25 +156,16 @@ class Rounds:
         self._train(ready, fold)  # reads their records, which takes no time
         for start in range(0, len(missing), workers := self.options.workers):
             is_enough = any(self._is_done(name, fold) for name in names if name != self.baseline)
-            reserved = (1 - FIRST_PART) * self.seconds if is_enough else 0.0
-            if len(ready) + start > 1 and self._left() < reserved:
+            reserved = (1 - FIRST_FOLD_SHARE) * self.seconds if is_enough else 0.0
+            if len(ready) + start > 1 and self.end - time.monotonic() < reserved:
                 self.say(f"No time is left for {number(len(missing) - start, 'more candidate')}")
                 break
             self._train(missing[start : start + workers], fold)
 
-    def _left(self) -> float:
-        return self.end - time.monotonic()
-
     def _train(self, names: list[str], fold: Path) -> None:
-        """Run trials of a fold. All except the baseline have a time limit."""
+        """Run trials of a fold."""
         keys = [self.keys[name, fold] for name in names]
-        options = replace(
-            self.options,
-            minutes=MAX_PART * self.seconds / 60,
-            unlimited=self.baseline,
-            test_name="the held-out fold",
-        )
-        records = self.matrix.run(options, keys)
+        records = self.matrix.run(self.options, keys)
         self.records |= {key: records[key] for key in keys}
         if self.baseline in names and not self._is_done(self.baseline, fold):
             record = records[self.keys[self.baseline, fold]]
@@ -186,7 +183,7 @@ class Rounds:
         for name in names:
             seconds = statistics.mean(r.seconds for r in self.records.values() if r.method == name)
             new = [*taken, seconds if name in missing else 0.0]
-            if max(sum(new) / self.options.workers, *new) <= self._left():
+            if max(sum(new) / self.options.workers, *new) <= self.end - time.monotonic():
                 chosen, taken = [*chosen, name], new
         return chosen if self.baseline in chosen else []
 

@@ -7,11 +7,10 @@ from typing import NamedTuple
 
 from ...corpus.converted import ConvertedCorpus
 from ...corpus.folder import read_types
-from ...corpus.statistics import write_statistics
 from ...evaluation.convergence import rising_of
 from ...evaluation.report import read_report
 from ...evaluation.report.comparison import Report
-from ...evaluation.report.systems import STATISTICS_FILE, MeanAndStd, mean, over_seeds, read_run
+from ...evaluation.report.systems import MeanAndStd, mean, over_seeds, read_run
 from ..trials.plan import Trial
 from ..trials.run import Matrix
 from ..trials.store import TrialRecord
@@ -31,7 +30,7 @@ FOLD_COLUMNS = {  # of plans on folds, whose test part is the held-out fold
     "macro, dev": ("dev", "ents_macro_f"),
 }
 
-Folds = Mapping[Path, list[Path]]  # folds by corpus
+FoldsByCorpus = Mapping[Path, list[Path]]
 
 
 class MethodRow(NamedTuple):
@@ -72,7 +71,7 @@ class Summary(NamedTuple):
 def summarize_trials(
     matrix: Matrix,
     records: Mapping[str, TrialRecord],
-    folds: Folds | None = None,
+    folds: FoldsByCorpus | None = None,
     trials: Mapping[str, Trial] | None = None,
 ) -> Summary:
     """Summarize the finished trials of a plan.
@@ -84,19 +83,18 @@ def summarize_trials(
         trials of the plan.
     RETURNS (Summary): Scores, tests and recommendations. The latter do not use the test part.
     """
-    done: dict[Path, dict[str, TrialRecord]] = {path: {} for path in matrix.plan.corpora}
-    lost: list[Trial] = []
     trials = matrix.trials if trials is None else trials
-    for key, trial in trials.items():
-        if key in records and records[key].is_done:
-            done[trial.corpus][key] = records[key]
-        elif key in records:
-            lost.append(trial)
+    ended = {key: trial for key, trial in trials.items() if key in records}
+    failed = [trial for key, trial in ended.items() if not records[key].is_done]
+    done = {
+        path: {k: records[k] for k, t in ended.items() if t.corpus == path and records[k].is_done}
+        for path in matrix.plan.corpora
+    }
     if folds is None:
         corpora = [_corpus(path, matrix, own) for path, own in done.items() if own]
     else:
         parts = {path: {fold: done[fold] for fold in keys} for path, keys in folds.items()}
-        corpora = [_folded(path, matrix, by, lost) for path, by in parts.items() if any(by.values())]
+        corpora = [_folded(path, matrix, by, failed) for path, by in parts.items() if any(by.values())]
     return Summary(
         schedule=matrix.plan.schedule,
         baseline=matrix.plan.baseline,
@@ -110,14 +108,17 @@ def summarize_trials(
 
 
 def _folded(
-    path: Path, matrix: Matrix, records: Mapping[Path, Mapping[str, TrialRecord]], lost: Sequence[Trial]
+    path: Path,
+    matrix: Matrix,
+    records: Mapping[Path, Mapping[str, TrialRecord]],
+    failed: Sequence[Trial],
 ) -> CorpusSummary:
     """Summarize the trials on the folds of a corpus. Scores are means over folds and seeds.
 
     path (Path): Folder of the corpus.
     matrix (Matrix): Trials of the plan.
     records (Mapping[Path, Mapping[str, TrialRecord]]): Finished trials by fold and content key.
-    lost (Sequence[Trial]): Failed trials.
+    failed (Sequence[Trial]): Failed trials.
     """
     rows = _rows([r for group in records.values() for r in group.values()], FOLD_COLUMNS)
     places = {fold: i for i, fold in enumerate(records)}
@@ -127,15 +128,17 @@ def _folded(
             held_out[record.method][places[fold], record.seed] = matrix.store.place(key) / "test.json"
     if matrix.plan.baseline not in held_out:
         return CorpusSummary(path.name, rows)
-    failed: defaultdict[str, set[Cell]] = defaultdict(set)
-    for trial in lost:
-        if trial.corpus in places:
-            failed[trial.method.name].add((places[trial.corpus], trial.seed))
+    failed_cells = {
+        name: [
+            (places[t.corpus], t.seed) for t in failed if t.corpus in places and t.method.name == name
+        ]
+        for name in held_out
+    }
     labels, baseline = read_types(path).labels, matrix.plan.baseline
     return CorpusSummary(
         path.name,
         rows,
-        recommendation=recommend_by_folds(held_out, labels, baseline, len(records), failed),
+        recommendation=recommend_by_folds(held_out, labels, baseline, len(records), failed_cells),
     )
 
 
@@ -145,16 +148,16 @@ def _corpus(path: Path, matrix: Matrix, records: Mapping[str, TrialRecord]) -> C
     if matrix.plan.draws:
         counts = {key: read_run(matrix.store.place(key) / "test.json", labels).counts for key in records}
         kinds = ("macro", "micro") if len(labels) > 1 else ("macro",)  # equal for a single type
-        trials = list(records.values())
-        curves = [read_curves(trials, baseline, lambda r: counts[r.key], kind) for kind in kinds]
+        curves = [
+            read_curves([*records.values()], baseline, lambda r: counts[r.key], kind) for kind in kinds
+        ]
         return CorpusSummary(path.name, rows, curves=curves)
     if baseline not in {row.method for row in rows}:
         return CorpusSummary(path.name, rows)
     dev: defaultdict[str, dict[int, Path]] = defaultdict(dict)
     for key, record in records.items():
         dev[record.method][record.seed] = matrix.store.place(key) / "dev.json"
-    statistics = matrix.output / "report" / path.name / STATISTICS_FILE
-    write_statistics(ConvertedCorpus(path).statistics, statistics)
+    statistics = ConvertedCorpus(path).statistics
     evaluations = [matrix.store.place(key) / "test.json" for key in records]
     return CorpusSummary(
         path.name,

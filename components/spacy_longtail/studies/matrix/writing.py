@@ -4,16 +4,18 @@ from pathlib import Path
 
 from wasabi import Printer
 
+from ...corpus.statistics import write_statistics
 from ...evaluation.convergence import no_verdict
 from ...evaluation.report import write_report
 from ...evaluation.report.page import cell, render, write_pages
+from ...evaluation.report.systems import STATISTICS_FILE
 from ...evaluation.report.wording import counted
 from ...output.console import text_table
 from .summary import CorpusSummary, Summary
 
 
 def write_matrix_report(summary: Summary, folder: Path) -> Path:
-    """Write index.html, index.md, and a page for each corpus with a report.
+    """Write index.html, index.md, and a page and the statistics of each corpus with a report.
 
     summary (Summary): Results of the trials.
     folder (Path): Folder for the pages.
@@ -22,6 +24,7 @@ def write_matrix_report(summary: Summary, folder: Path) -> Path:
     for corpus in summary.corpora:
         if corpus.report is not None:
             write_report(corpus.report, folder / f"{corpus.corpus}.html")
+            write_statistics(corpus.report.statistics, folder / corpus.corpus / STATISTICS_FILE)
     values = {
         "summary": summary,
         "columns": summary.columns,

@@ -18,16 +18,16 @@ from ...output.targets import is_file_name, with_name
 from ...output.writing import coded_io
 from ...records import problem_of
 from ...types import Block, Overrides
-from .compose import HERE, apply, compose, known_choices, read_base
-from .recipes import make_config, read_recipes
+from ..configs.compose import apply, compose, known_choices, read_base
+from ..configs.recipes import make_config, read_recipes
 
-PRESETS = HERE / "presets"
+PRESETS = Path(__file__).parent / "presets"
 SEED = 0  # random seed of all samples, which differ by their partition
 PLAIN = "${corpora.plain}"
-DRAWN = {"sizes", "shares", "n_sentences", "seeds"}  # fields that --sizes or shares replace
-LENGTHS = {"training.max_steps": "steps", "training.patience": "patience"}
+REPLACED_BY_DRAWS = {"sizes", "shares", "n_sentences", "seeds"}  # fields that --sizes or shares replace
+LENGTH_FIELDS = {"training.max_steps": "steps", "training.patience": "patience"}
 OWNERS = {  # settings of configs, by the field of a plan that sets them
-    **LENGTHS,
+    **LENGTH_FIELDS,
     "system.seed": "seeds",
     "paths.train": "corpora",
     "paths.dev": "corpora",
@@ -83,10 +83,10 @@ class PlanFile(BaseModel):
             "partitions need sizes or shares.": not drawn and "partitions" in given,
             "n_sentences needs shares.": not self.shares and "n_sentences" in given,
             **{
-                f"instead of {name} under {where} use {OWNERS[name]}.": value != []  # [] declares it
+                f"instead of {name} under {where} use {owner_of(name)}.": value != []
                 for where, settings in self._settings().items()
-                for name, value in settings.items()
-                if name in OWNERS
+                for name, value in settings.items()  # [] declares it
+                if owner_of(name)
             },
         }
         return next((problem for problem, holds in problems.items() if holds), "")
@@ -99,7 +99,7 @@ class PlanFile(BaseModel):
         return {
             "settings": self.settings,
             **{
-                f"methods.{name}": {key: value for key, value in own.items() if key not in LENGTHS}
+                f"methods.{name}": {key: value for key, value in own.items() if key not in LENGTH_FIELDS}
                 for name, own in self.methods.items()
             },
             **{
@@ -108,6 +108,11 @@ class PlanFile(BaseModel):
                 for name, own in choices.items()
             },
         }
+
+
+def owner_of(name: str) -> str:
+    """Return the field of a plan that sets a config value or the block around it, or ""."""
+    return next((field for own, field in OWNERS.items() if f"{name}.".startswith(f"{own}.")), "")
 
 
 def _repeats(values: list[Any]) -> bool:
@@ -190,8 +195,9 @@ class Plan(NamedTuple):
         own = f" ({shown} where the recipe of an encoder says so)" if others else ""
         if not self.patience:
             return f"{number(self.steps, 'step')} each{own}"
-        limit = f"{self.steps:,} at most{own}"
-        return f"each until it is no better on dev for {self.patience:,} steps, {limit}"
+        return (
+            f"each until it is no better on dev for {self.patience:,} steps, {self.steps:,} at most{own}"
+        )
 
     def trials(self) -> Iterator[Trial]:
         """Yield all trials, seed by seed, so that all rows of a table fill at the same time."""
@@ -206,14 +212,14 @@ def presets() -> list[str]:
 
 
 def read_plan(
-    source: str, given: Overrides | None = None, schedules: Mapping[str, Overrides] | None = None
+    source: str, given: Overrides | None = None, schedules: Mapping[str, Overrides] = {}
 ) -> Plan:
     """Read a plan and check it.
 
     source (str): A YAML file, or the name of a preset.
     given (Optional[Overrides]): Fields that replace those of the file. Settings are added to those
         of the file.
-    schedules (Optional[Mapping[str, Overrides]]): Settings of the length of the training, by choice
+    schedules (Mapping[str, Overrides]): Settings of the length of the training, by choice
         of the axis "encoder". Methods with such settings need not be as long as the others.
     RETURNS (Plan): The plan.
     RAISES (ValueError): If there is no such plan, or it is invalid.
@@ -225,17 +231,18 @@ def read_plan(
         )
     values = {name: value for name, value in (given or {}).items() if value is not None}
     fields = _read_fields(path, values)
-    settings = {**fields.settings, "training.max_steps": fields.steps}
-    if fields.patience:  # if the plan has none, configs with a patience of their own are refused
-        settings["training.patience"] = fields.patience
-    schedules = schedules or {}
+    # if the plan has no patience, configs with a patience of their own are refused
+    patience = {"training.patience": fields.patience} if fields.patience else {}
+    settings = {**fields.settings, "training.max_steps": fields.steps, **patience}
     methods = _read_methods(fields, settings, schedules, path)
     equal = [m for m in methods if not schedules.get(m.choices.get("encoder", ""))]
     _check_equal_length(equal, fields.steps, fields.patience, path, is_given="steps" in values)
     names = [method.name for method in methods]
     baseline = fields.baseline or names[0]
     if baseline not in names:
-        raise unusable(path, f"its baseline {baseline!r} is none of its methods: {', '.join(names)}.")
+        raise invalid_plan(
+            path, f"its baseline {baseline!r} is none of its methods: {', '.join(names)}."
+        )
     corpora = [with_name(Path(corpus)) for corpus in fields.corpora]
     draws = [
         *(Draw(size) for size in sorted(fields.sizes)),
@@ -251,21 +258,21 @@ def _read_fields(path: Path, given: Overrides) -> PlanFile:
     try:
         read = srsly.yaml_loads(text.decode("utf8"))
     except Exception as error:  # srsly's parser raises many types of errors
-        raise unusable(path, f"it is no YAML ({' '.join(str(error).split())}).") from error
+        raise invalid_plan(path, f"it is no YAML ({' '.join(str(error).split())}).") from error
     if not isinstance(read, dict):
-        raise unusable(path, "it is not a mapping of field names to values.")
+        raise invalid_plan(path, "it is not a mapping of field names to values.")
     try:
         fields = PlanFile.model_validate(_overridden(read, given))
     except ValidationError as error:
-        raise unusable(path, f"{problem_of(error, 'the plan')}.") from error
+        raise invalid_plan(path, f"{problem_of(error, 'the plan')}.") from error
     if problem := fields.problem():
-        raise unusable(path, problem)
+        raise invalid_plan(path, problem)
     return fields
 
 
 def _overridden(read: Overrides, given: Overrides) -> Overrides:
     """Return the fields of a plan with values of the command line, without conflicting fields."""
-    replaced = set(DRAWN) if {"sizes", "shares"} & set(given) else set()
+    replaced = set(REPLACED_BY_DRAWS) if {"sizes", "shares"} & set(given) else set()
     if "steps" in given:
         replaced.add("patience")
     kept = {name: value for name, value in read.items() if name not in replaced}
@@ -302,7 +309,7 @@ def _read_methods(
         methods.append(TrialMethod(name, {}, config))
     for name, n in Counter(method.name for method in methods).items():
         if n > 1 or not is_file_name(name):
-            raise unusable(path, f"{name!r} names two methods, or cannot be a file's name.")
+            raise invalid_plan(path, f"{name!r} names two methods, or cannot be a file's name.")
     return methods
 
 
@@ -321,10 +328,7 @@ def _read_config(path: Path, name: str) -> Config:
 def _picked(
     grids: list[dict[str, str | list[str]]], catalog: Mapping[str, Mapping[str, Overrides]], path: Path
 ) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield the choice of every axis for each combination of the grids, without repetition.
-
-    The name of a combination is its head, and its choices other than the first of their axis.
-    """
+    """Yield name and choices of each combination of the grids, without repetition."""
     first = {axis: next(iter(choices)) for axis, choices in catalog.items()}
     seen = set()
     for grid in grids:
@@ -336,14 +340,23 @@ def _picked(
             choices = {**first, **dict(zip(grid, combination, strict=True))}
             if (key := tuple(choices.values())) not in seen:
                 seen.add(key)
-                named = (c for axis, c in choices.items() if axis == "head" or c != first[axis])
-                yield "-".join(named), choices
+                yield method_name(choices), choices
+
+
+def method_name(choices: Mapping[str, str]) -> str:
+    """Return the name of a combination: its head, and choices that are not the first of their axis.
+
+    choices (Mapping[str, str]): Choices by axis.
+    """
+    first = {axis: next(iter(named)) for axis, named in known_choices().items()}
+    whole = {**first, **choices}
+    return "-".join(c for axis, c in whole.items() if axis == "head" or c != first[axis])
 
 
 def _check_known(what: str, names: Iterable[str], known: Iterable[str], path: Path) -> None:
     for name in names:
         if name not in known:
-            raise unusable(path, f"it names an unknown {what}, {name!r}. Known: {', '.join(known)}.")
+            raise invalid_plan(path, f"it names an unknown {what}, {name!r}. Known: {', '.join(known)}.")
 
 
 def _check_equal_length(
@@ -358,15 +371,15 @@ def _check_equal_length(
     is_given (bool): Whether the number of steps was given as an option, which the message names.
     """
     frequency = methods[0].config["training"].get("eval_frequency")
+    ends = {"patience": patience, "max_epochs": 0}  # 0 and below are no limit
     for method in methods:
         training = method.config["training"]
-        wanted = {"max_steps": steps, "eval_frequency": frequency}
-        ends = {"patience": patience, "max_epochs": 0}
-        unlimited = {n for n in ends if is_whole(end := training.get(n, 0)) and end <= 0}
-        wanted |= {n: end for n, end in ends.items() if n not in unlimited}
+        wanted = {"max_steps": steps, "eval_frequency": frequency, **ends}
         for name, value in wanted.items():
-            if (is_now := training.get(name)) != value:
-                raise unusable(
+            is_now = training.get(name, 0)
+            is_endless = name in ends and is_whole(is_now) and is_now <= 0
+            if (0 if is_endless else is_now) != value:
+                raise invalid_plan(
                     path, f"training.{name} is {is_now} for {method.name!r} and {value} for the others."
                 )
     if is_given and is_whole(frequency) and frequency > steps:
@@ -379,11 +392,11 @@ def _check_equal_length(
             )
         )
     if not is_whole(frequency) or not 0 < frequency <= steps:
-        raise unusable(
+        raise invalid_plan(
             path, f"training.eval_frequency must be from 1 to the {steps} steps, found {frequency}."
         )
     if 0 < patience < 2 * frequency:
-        raise unusable(path, f"patience must be at least two evaluations, {2 * frequency} steps.")
+        raise invalid_plan(path, f"patience must be at least two evaluations, {2 * frequency} steps.")
 
 
 def _set_draw(config: Config, draw: Draw, partition: int, name: str) -> None:
@@ -397,7 +410,7 @@ def _set_draw(config: Config, draw: Draw, partition: int, name: str) -> None:
     plain, train = config["corpora"].get("plain"), config["corpora"]["train"]
     reads = json.dumps(train, default=str)
     if plain is None or not (train == plain or (PLAIN in reads and "${paths.train}" not in reads)):
-        raise unusable(
+        raise invalid_plan(
             f"the method {name!r}",
             "no part of its training data can be drawn: corpora.train must read ${corpora.plain}.",
         )
@@ -405,7 +418,7 @@ def _set_draw(config: Config, draw: Draw, partition: int, name: str) -> None:
     apply(config, {"corpora.plain": drawn, **({"corpora.train": drawn} if train == plain else {})})
 
 
-def unusable(path: Path | str, problem: str) -> ValueError:
+def invalid_plan(path: Path | str, problem: str) -> ValueError:
     """Return the error for an invalid plan."""
     return ValueError(
         Errors.L470.format(path=path, problem=problem, fix="docs/matrix.md shows what a plan has.")

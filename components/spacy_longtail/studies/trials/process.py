@@ -49,8 +49,7 @@ def launch(work: Path, config: Config, task: Block, minutes: float | None, stop:
         (work / "task.json").write_text(
             json.dumps({**task, "own_code": list(map(str, imported_code()))}), encoding="utf8"
         )
-    seconds = None if minutes is None else 60 * minutes
-    return run_process([*CHILD, str(work)], work / "log.txt", seconds, stop)
+    return run_process([*CHILD, str(work)], work / "log.txt", minutes and 60 * minutes, stop)
 
 
 def run_process(command: list[str], log: Path, seconds: float | None, stop: Stop) -> ProcessEnd:

@@ -2,6 +2,7 @@
 
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -10,16 +11,17 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from ...errors import Errors
+from ...errors import Errors, Warnings
 from ...hub import check_models
+from ...output.amounts import number
 from ...output.targets import check_folder, unless_holds
 from ...training.filling import load_with_corpus_values
 from ...training.pretrained import warn_seen
 from ...training.startup import check_gpu
 from ...training.train import check_trainable
 from ...types import Block
-from .plan import Plan, Trial, unusable
-from .process import ProcessEnd, Stop, launch
+from .plan import Plan, Trial, invalid_plan
+from .process import MODEL, ProcessEnd, Stop, launch
 from .store import FOLDER, SCORED, TrialRecord, TrialStoppedError, TrialStore, corpus_version, trial_key
 
 Runner = Callable[[Trial, Path, Stop], ProcessEnd]
@@ -37,6 +39,18 @@ class TrialOptions:
     test_name: str = "test"  # what messages call the test part
     unlimited: str | None = None  # method without the time limit
 
+    def limit_of(self, method: str) -> float | None:
+        """Return the time limit of a method's trials in minutes, or None."""
+        return None if method == self.unlimited else self.minutes
+
+    def repeats(self, record: TrialRecord) -> bool:
+        """Return whether to repeat a trial: a failed one, or one with a shorter limit than now."""
+        limit, before = self.limit_of(record.method), record.time_limit
+        has_more = before is not None and (limit is None or limit > before)
+        return (record.status == "timeout" and has_more) or (
+            self.retry_failed and record.status in ("failed", "timeout")
+        )
+
 
 class Matrix:
     """Trials of a plan, and the store of their results.
@@ -50,7 +64,7 @@ class Matrix:
 
     def __init__(self, plan: Plan, output: Path, inputs: Sequence[Path] | None = None) -> None:
         if not plan.corpora:
-            raise unusable("The plan", "it has no corpus: name folders that `convert` wrote.")
+            raise invalid_plan("The plan", "it has no corpus: name folders that `convert` wrote.")
         check_folder(output, plan.corpora if inputs is None else inputs, unless_holds(FOLDER))
         self.plan, self.output, self.store = plan, output, TrialStore(output)
         versions = {corpus: corpus_version(corpus) for corpus in plan.corpora}
@@ -59,7 +73,9 @@ class Matrix:
             key = trial_key(trial.config(), versions[trial.corpus])
             same = self.trials.setdefault(key, trial)
             if same is not trial:
-                raise unusable("The plan", f"{same.title!r} and {trial.title!r} are the same training.")
+                raise invalid_plan(
+                    "The plan", f"{same.title!r} and {trial.title!r} are the same training."
+                )
         self.store.warn_outdated(self.trials, {trial.title for trial in self.trials.values()})
 
     def check(self, keys: Iterable[str]) -> None:
@@ -100,15 +116,15 @@ class Matrix:
             for key, trial in self.trials.items()
         ]
 
-    def missing(self, keys: Iterable[str], *, retry_failed: bool = False) -> list[str]:
-        """Return the unfinished trials.
+    def missing(self, keys: Iterable[str], options: TrialOptions) -> list[str]:
+        """Return the trials that have to be run.
 
         keys (Iterable[str]): Content keys of trials.
-        retry_failed (bool): Whether failed trials count as unfinished.
-        RETURNS (List[str]): Content keys of unfinished trials.
+        options (TrialOptions): Options of the run.
+        RETURNS (List[str]): Content keys of trials without a record, or that are repeated.
         """
         records = self.store.records()
-        return [k for k in keys if k not in records or (retry_failed and not records[k].is_done)]
+        return [key for key in keys if key not in records or options.repeats(records[key])]
 
     def run(
         self, options: TrialOptions, keys: Iterable[str] | None = None, runner: Runner | None = None
@@ -121,32 +137,38 @@ class Matrix:
         RETURNS (Dict[str, TrialRecord]): Records of the plan's finished trials, by content key.
         """
         among = list(self.trials if keys is None else keys)
-        missing = self.missing(among, retry_failed=options.retry_failed)
+        missing = self.missing(among, options)
+        bare = {key for key in among if not (self.store.place(key) / MODEL).is_dir()} - {*missing}
+        if options.keep_models and bare:
+            warnings.warn(Warnings.W212.format(n=number(len(bare), "trial")), stacklevel=2)
         if missing:
             self.store.create()
             if runner is None:
                 check_gpu(options.gpu_id)
                 self.check(missing)
-                runner = partial(run_trial, options, SCORED)
             self._run(missing, len(among), options, runner)
         return {key: r for key, r in self.store.records().items() if key in self.trials}
 
-    def _run(self, keys: list[str], total: int, options: TrialOptions, runner: Runner) -> None:
+    def _run(self, keys: list[str], total: int, options: TrialOptions, runner: Runner | None) -> None:
         """Run trials, several at a time, with a progress bar."""
         stopped: list[str] = []
 
         def train(key: str) -> TrialRecord | None:
             trial = self.trials[key]
-
-            def start(work: Path) -> ProcessEnd:
-                return runner(trial, work, lambda: next(iter(stopped), None))
-
+            run = runner or partial(run_trial, options, SCORED, self.store.place(key))
             training = trial.method.config["training"]  # the recipe of an encoder may have its own
-            length = {"steps": training["max_steps"], "patience": training["patience"]}
             try:
                 if stopped:
                     return None
-                return self.store.train(key, trial, start, keep_model=options.keep_models, **length)
+                return self.store.train(
+                    key,
+                    trial,
+                    lambda work: run(trial, work, lambda: next(iter(stopped), None)),
+                    steps=training["max_steps"],
+                    patience=training["patience"],
+                    minutes=options.limit_of(trial.method.name),
+                    keep_model=options.keep_models,
+                )
             except TrialStoppedError:
                 return None
             except BaseException as error:  # such as a full disk, which stops all trials
@@ -177,12 +199,13 @@ def _line(record: TrialRecord, test_name: str) -> str:
 
 
 def run_trial(
-    options: TrialOptions, parts: Sequence[str], trial: Trial, work: Path, stop: Stop
+    options: TrialOptions, parts: Sequence[str], target: Path, trial: Trial, work: Path, stop: Stop
 ) -> ProcessEnd:
     """Run one trial in a separate process.
 
     options (TrialOptions): Options of the run.
     parts (Sequence[str]): Parts to score: dev, test.
+    target (Path): Folder to which the files are moved afterwards.
     trial (Trial): The trial.
     work (Path): Empty folder for its files.
     stop (Callable): Returns why the trial must end, or None.
@@ -194,7 +217,6 @@ def run_trial(
         "gpu_id": options.gpu_id,
         "drawn": trial.draw is not None,
         "parts": list(parts),
-        "moved_to": str(TrialStore(work.parents[1]).place(work.name)),
+        "moved_to": str(target),
     }
-    minutes = None if trial.method.name == options.unlimited else options.minutes
-    return launch(work, trial.config(), task, minutes, stop)
+    return launch(work, trial.config(), task, options.limit_of(trial.method.name), stop)

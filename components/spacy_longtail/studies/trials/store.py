@@ -5,6 +5,7 @@ The commands `matrix`, `recommend` and `tune` keep their trials in such folders.
 
 import json
 import os
+import platform
 import shutil
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -15,7 +16,6 @@ from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, JsonValue
-from spacy.util import dict_to_dot
 from thinc.api import Config
 
 from ...corpus.folder import PARTS, read_types
@@ -71,6 +71,7 @@ class TrialRecord(BaseModel):
     code: str  # result of `code_version`
     status: Literal["done", "failed", "timeout", "pruned"]
     seconds: float
+    time_limit: float | None = None  # minutes; null if it had none, or in records of early versions
     error: str
     dev: dict[str, JsonValue] = {}  # scores in [0, 1]; empty if it is not done
     test: dict[str, JsonValue] = {}
@@ -144,19 +145,21 @@ def config_content(config: Config) -> dict[str, object]:
     """Return the data of a config on which a trial depends: all except the path of its corpus.
 
     config (Config): The config, not interpolated.
-    RETURNS (Dict[str, object]): JSON data. Other paths are represented by the content of the files.
+    RETURNS (Dict[str, object]): JSON data. Other paths of files and folders are replaced by
+        checksums of their content, so that it does not matter how a path is written.
     """
-    sections = {
-        **config,
-        "paths": {k: v for k, v in config.get("paths", {}).items() if k not in ("train", "dev")},
-    }
-    files = {}
-    for name, value in dict_to_dot(sections).items():
-        text = str(value)
-        may_be_file = name.startswith("paths.") or "/" in text or Path(text).suffix
-        if may_be_file and (content := content_of(text)):
-            files[name] = content
-    return {**with_short_paths(sections), "files": files}
+    paths = {k: v for k, v in config.get("paths", {}).items() if k not in ("train", "dev")}
+    # without "files" all keys of earlier trials would change
+    return {**with_short_paths(_by_content({**config, "paths": paths})), "files": {}}
+
+
+def _by_content(value: object, section: str = "") -> object:
+    """Return a config value with checksums instead of paths that exist. section (str): Its own."""
+    if isinstance(value, Mapping):
+        return {key: _by_content(inner, section or key) for key, inner in value.items()}
+    text = str(value)
+    may_be_file = section == "paths" or "/" in text or Path(text).suffix
+    return (content_of(text) if may_be_file else "") or value
 
 
 def trial_key(config: Config, corpus: CorpusVersion, **more: object) -> str:
@@ -234,6 +237,7 @@ class TrialStore:
         *,
         steps: int,
         patience: int = 0,
+        minutes: float | None = None,
         keep_model: bool = False,
     ) -> TrialRecord:
         """Run a trial in a working folder and store it.
@@ -243,47 +247,61 @@ class TrialStore:
         start (Callable): Trains and scores in the given empty folder, and returns how it ended.
         steps (int): Number of steps of the training; with a patience, the maximum.
         patience (int): Steps without improvement on dev that end the training, or 0.
-        keep_model (bool): Whether to keep model-best and model-last.
+        minutes (Optional[float]): Time limit of the trial, for the record.
+        keep_model (bool): Whether to keep model-best and model-last if the trial succeeds.
         RETURNS (TrialRecord): The record.
         RAISES (TrialStoppedError): If the trial was stopped. Nothing is stored then.
         """
-        work = self.output / WORK / key
+        work = self._work(key)
         try:
             with coded_io(work):
-                shutil.rmtree(work, ignore_errors=True)  # left by a process that was killed
                 work.mkdir(parents=True)
                 end = start(work)
                 curve = [{"step": step, DEV_SCORE: f} for step, f in read_points(work).items()]
                 for name in (RUN_FILE, CURVE_FILE):
                     with suppress(FileNotFoundError):
                         shutil.copy(work / MODEL / name, work / name)
-                if not keep_model:
-                    shutil.rmtree(work / MODEL, ignore_errors=True)
+                kept = MODEL if keep_model and end.status == "done" else ""
+                for folder in (path for path in work.iterdir() if path.is_dir() and path.name != kept):
+                    shutil.rmtree(folder, ignore_errors=True)  # also of a training that was killed
             if end.status == "stopped":
                 raise TrialStoppedError(end.error)
-            parts = SCORED if end.status == "done" else ()
-            files = [path for part in parts if (path := work / f"{part}.json").is_file()]
-            data = {
-                "key": key,
-                "corpus": trial.corpus.name,
-                "method": trial.method.name,
-                "choices": trial.method.choices,
-                "seed": trial.seed or 0,  # a searched config may have none
-                "draw": trial.draw,
-                "steps": steps,
-                "training": {"patience": patience},
-                "curve": curve,
-                "code": code_version(),
-                "status": end.status,
-                "seconds": round(end.seconds, 1),
-                "error": end.error.replace(str(self.output), short_path(self.output)),
-                **{path.stem: json.loads(path.read_text("utf8"))["scores"] for path in files},
-            }
-            record = TrialRecord.model_validate(data)
+            parts = [work / f"{part}.json" for part in SCORED if end.status == "done"]
+            record = TrialRecord.model_validate(
+                {
+                    "key": key,
+                    "corpus": trial.corpus.name,
+                    "method": trial.method.name,
+                    "choices": trial.method.choices,
+                    "seed": trial.seed or 0,  # a searched config may have none
+                    "draw": trial.draw,
+                    "steps": steps,
+                    "training": {"patience": patience},
+                    "curve": curve,
+                    "code": code_version(),
+                    "status": end.status,
+                    "seconds": round(end.seconds, 1),
+                    "time_limit": minutes,
+                    "error": end.error.replace(str(self.output), short_path(self.output)),
+                    **{
+                        path.stem: json.loads(path.read_text("utf8"))["scores"]
+                        for path in parts
+                        if path.is_file()
+                    },
+                }
+            )
             self.finish(work, record)
         finally:
             shutil.rmtree(work, ignore_errors=True)
         return record
+
+    def _work(self, key: str) -> Path:
+        """Return a working folder of this process, and delete those that killed processes left."""
+        prefix = f"{key}-{json_checksum(platform.node())[:6]}-"  # of this machine
+        for left in (self.output / WORK).glob(f"{prefix}*"):
+            if not _is_another_process(int(left.name.removeprefix(prefix))):
+                shutil.rmtree(left, ignore_errors=True)
+        return self.output / WORK / f"{prefix}{os.getpid()}"
 
     def finish(self, work: Path, record: TrialRecord) -> None:
         """Move the working folder of a trial to its final place, unless it is done already.
@@ -301,6 +319,17 @@ class TrialStore:
             if before is None or not before.is_done:  # another process may have been faster
                 shutil.rmtree(target, ignore_errors=True)  # an earlier failure
                 os.rename(work, target)
+
+
+def _is_another_process(pid: int) -> bool:
+    """Return whether another process of this machine has an ID, as far as the system can tell."""
+    if pid == os.getpid() or os.name != "posix":  # on Windows, os.kill would end the process
+        return pid != os.getpid()
+    try:
+        os.kill(pid, 0)
+    except OSError as error:
+        return isinstance(error, PermissionError)  # it belongs to another user
+    return True
 
 
 def _read(path: Path) -> TrialRecord | None:

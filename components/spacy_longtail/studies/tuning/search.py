@@ -4,7 +4,7 @@ import random
 import shutil
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -20,22 +20,19 @@ from ...output.console import number, percent
 from ...output.targets import check_folder, unless_holds
 from ...output.writing import write_file
 from ...training.pretrained import warn_seen
-from ...training.provenance import DEV_SCORE, from_override, json_checksum, shell_path
+from ...training.provenance import DEV_SCORE, from_override, shell_path
 from ...training.startup import check_gpu
-from ...training.train import refuse_parts
 from ...types import Overrides
-from ..trials.commented import commented
-from ..trials.compose import block_of, compose, read_base
-from ..trials.plan import Trial, TrialMethod, is_whole
+from ..configs.commented import commented
+from ..configs.compose import block_of, compose, read_base
+from ..configs.recipes import with_corpus_and_defaults
+from ..trials.plan import Trial, TrialMethod, is_whole, owner_of
 from ..trials.process import MODEL, ProcessEnd
-from ..trials.recipes import with_corpus_and_defaults
 from ..trials.run import Runner, TrialOptions, run_trial
 from ..trials.store import (
     FOLDER,
     TrialRecord,
     TrialStore,
-    code_version,
-    config_content,
     corpus_version,
     read_points,
     trial_key,
@@ -44,7 +41,6 @@ from ..trials.store import (
 if TYPE_CHECKING:  # Optuna is an extra
     import optuna
 
-DATABASE = "study.db"  # of Optuna, in which version 0.3 stored its trials
 BEST_CONFIG = "best.cfg"
 MIN_EVALUATIONS = 3  # of a training, so that some lie between the warm-up and the end
 TRIAL = "trial "  # and its number: the name of a trial's method
@@ -53,7 +49,9 @@ WARMUP = 1 / 3  # fraction of the steps before a trial can be pruned
 Choice = str | float | bool | None  # a value of a categorical parameter
 
 # settings of the length of a training and of its evaluations, which must be equal for all trials
-LENGTHS = tuple(f"training.{name}" for name in ("max_steps", "max_epochs", "patience", "eval_frequency"))
+LENGTH_SETTINGS = tuple(
+    f"training.{name}" for name in ("max_steps", "max_epochs", "patience", "eval_frequency")
+)
 DIGITS = 4  # significant digits of a sampled number; more would make the config unreadable
 
 
@@ -122,9 +120,16 @@ def cannot_search(problem: str, fix: str) -> ValueError:
     return ValueError(Errors.L483.format(problem=problem, fix=fix))
 
 
+def refuse_owned(names: Iterable[str]) -> None:
+    """Refuse config values that the corpus sets, because any others would be ignored."""
+    for name in names:
+        if owner_of(name) == "corpora":
+            raise cannot_search(f"{name} cannot be set, because the corpus sets it.", "Omit it.")
+
+
 def _read(text: str, config: Config) -> Parameter:
     name, _, spec = text.partition("=")
-    if name in LENGTHS:
+    if name in LENGTH_SETTINGS:
         raise ValueError("trials are compared at equal steps")
     block, key = block_of(config, name)
     if not spec or "." not in name or block is None or key not in block:
@@ -169,65 +174,44 @@ class Tried(NamedTuple):
     key: str  # of its folder among the trials
 
 
-class Proposal:
-    """Trial that Optuna proposes: its values, and the scores that Optuna was told.
+def report(trial: "optuna.Trial", points: Mapping[int, float]) -> list[int]:
+    """Report new evaluations to Optuna, and return their steps.
 
-    study (optuna.Study): The study. Its first trial is the baseline.
-    parameters (Sequence[Parameter]): The settings to search.
+    trial (optuna.Trial): The trial.
+    points (Mapping[int, float]): Macro F1 on dev by step, in [0, 1].
     """
+    known = trial.study.get_trials(deepcopy=False)[trial.number].intermediate_values
+    new = [step for step in points if step not in known]
+    for step in new:
+        trial.report(points[step], step)
+    return new
 
-    def __init__(self, study: "optuna.Study", parameters: Sequence[Parameter]) -> None:
-        self.study, self.drawn, self.reported = study, study.ask(), set[int]()
-        self.number: int = self.drawn.number
-        # Optuna learns only those values of the baseline that are in its ranges
-        known = [p for p in parameters if self.number or p.has(p.baseline)]
-        drawn = {p.name: p.suggest(self.drawn) for p in known}
-        self.values: Overrides = drawn if self.number else {p.name: p.baseline for p in parameters}
 
-    def report(self, points: Mapping[int, float]) -> list[int]:
-        """Report new evaluations to Optuna, and return their steps.
+def finish(trial: "optuna.Trial", values: Overrides, record: TrialRecord) -> Tried:
+    """Tell Optuna the result of a trial, and return it.
 
-        points (Mapping[int, float]): Macro F1 on dev by step, in [0, 1].
-        """
-        new = [step for step in points if step not in self.reported]
-        for step in new:
-            self.drawn.report(points[step], step)
-        self.reported.update(new)
-        return new
-
-    def prune(self, work: Path, steps: int) -> str | None:
-        """Return why the training must end, or None.
-
-        work (Path): Working folder of the training.
-        steps (int): Number of its steps.
-        """
-        new = self.report(read_points(work))
-        # the baseline is needed for comparison, and pruning a finished training saves nothing
-        is_safe = not new or new[-1] >= steps or self.number == 0
-        return None if is_safe or not self.drawn.should_prune() else f"Pruned after step {new[-1]}."
-
-    def finish(self, record: TrialRecord) -> Tried:
-        """Tell Optuna the result of the trial, and return it."""
-        states = import_optuna().trial.TrialState
-        points = {int(point["step"]): float(point[DEV_SCORE]) for point in record.curve}
-        self.report(points)
-        score = record.score("dev") if record.is_done else None
-        if score is not None:
-            self.study.tell(self.drawn, score)
-        else:
-            state = states.PRUNED if record.status == "pruned" else states.FAIL
-            self.study.tell(self.drawn, state=state)
-        return Tried(
-            number=self.number,
-            values=self.values,
-            is_baseline=self.number == 0,
-            status=record.status if record.status in ("done", "pruned") else "failed",
-            score=max(points.values(), default=None) if score is None else score,
-            curve=sorted(points.items()),
-            seconds=record.seconds,
-            error=record.error,
-            key=record.key,
-        )
+    trial (optuna.Trial): The trial.
+    values (Overrides): Its values by name of the parameter.
+    record (TrialRecord): Its record.
+    """
+    points = {int(point["step"]): float(point[DEV_SCORE]) for point in record.curve}
+    report(trial, points)
+    score = record.score("dev") if record.is_done else None
+    status = record.status if record.status in ("done", "pruned") else "failed"
+    states = import_optuna().trial.TrialState
+    lost = states.PRUNED if status == "pruned" else states.FAIL
+    trial.study.tell(trial, score, state=lost if score is None else None)
+    return Tried(
+        number=trial.number,
+        values=values,
+        is_baseline=trial.number == 0,
+        status=status,
+        score=max(points.values(), default=None) if score is None else score,
+        curve=sorted(points.items()),
+        seconds=record.seconds,
+        error=record.error,
+        key=record.key,
+    )
 
 
 class Search:
@@ -252,7 +236,7 @@ class Search:
         seed: int = 0,
     ) -> None:
         import_optuna()
-        refuse_parts(settings)
+        refuse_owned([*settings, *(text.partition("=")[0] for text in given)])
         for name in ("training.patience", "training.max_epochs"):
             if settings.get(name, 0) not in (0, -1):
                 raise cannot_search(f"{name} would be ignored: all train equal steps.", "Use --steps.")
@@ -268,8 +252,6 @@ class Search:
                 f"{frequency}.",
                 "Give more --steps, or --set training.eval_frequency=N.",
             )
-        if (output / DATABASE).is_file():
-            raise ValueError(Errors.L477.format(path=output / DATABASE))
         check_folder(output, [corpus], unless_holds(FOLDER))
         self.corpus, self.output, self.seed = corpus, output, seed
         self.store, self.steps = TrialStore(output), int(steps)
@@ -277,15 +259,7 @@ class Search:
         self.config = compose(complete, {}, {"training.patience": 0, "training.max_epochs": epochs})
         self.parameters = read_parameters(whole, given)
         self.data = corpus_version(corpus)
-        self.name = json_checksum(
-            {
-                "config": config_content(self.config),
-                "space": self.parameters,
-                "seed": seed,
-                "corpus": self.data,
-                "code": code_version(),
-            }
-        )
+        self.name = trial_key(self.config, self.data, space=self.parameters, seed=seed)
 
     def check(self) -> None:
         """Build the pipelines with the first and the last values of all settings.
@@ -319,7 +293,8 @@ class Search:
         Only one process at a time may run a search in a folder.
 
         n_trials (int): Total number of trials, including those of earlier runs.
-        options (Optional[TrialOptions]): GPU, and time limit of each trial.
+        options (Optional[TrialOptions]): GPU, time limit of each trial, and whether to repeat
+            failed ones. The trials after a repeated one may then have other values.
         runner (Optional[Callable]): Function that runs one trial. By default in a separate process.
         RETURNS (List[Tried]): All finished trials, including those of earlier runs.
         """
@@ -327,21 +302,20 @@ class Search:
         if runner is None:
             check_gpu(options.gpu_id)
             self.check()
-            runner = partial(run_trial, options, ["dev"])
         self.store.create()
-        stored, study, tried = self.store.records(), self._study(), list[Tried]()
-        records = dict(stored)
-        names = (record.method.removeprefix(TRIAL) for record in stored.values())
-        last = max((int(name) for name in names if name.isdigit()), default=-1)
+        stored = {key: r for key, r in self.store.records().items() if not options.repeats(r)}
+        records, study, tried = dict(stored), self._study(), list[Tried]()
+        numbers = (record.method.removeprefix(TRIAL) for record in stored.values())
+        last = max(map(int, filter(str.isdigit, numbers)), default=-1)
         for n in count():
             # depends only on the seed and the finished trials, so that a resumed search samples the
             # same values as an uninterrupted one
-            seed_of_trial = random.Random(f"{self.seed}/{n}").getrandbits(32)
-            study.sampler = import_optuna().samplers.TPESampler(seed=seed_of_trial)
-            proposal = Proposal(study, self.parameters)
-            config = compose(self.config, {}, proposal.values)
-            seed = config.interpolate()["system"]["seed"]
-            trial = Trial(self.corpus, TrialMethod(f"{TRIAL}{n}", {}, config), seed, None)
+            sampler_seed = random.Random(f"{self.seed}/{n}").getrandbits(32)
+            study.sampler = import_optuna().samplers.TPESampler(seed=sampler_seed)
+            values = self._values(drawn := study.ask())
+            config = compose(self.config, {}, values)
+            method = TrialMethod(f"{TRIAL}{n}", {}, config)
+            trial = Trial(self.corpus, method, config.interpolate()["system"]["seed"], None)
             key = trial_key(trial.config(), self.data, search=self.name)
             if n == 0:
                 self.store.warn_outdated([key], [trial.title])
@@ -349,8 +323,8 @@ class Search:
                 break
             is_known = key in stored and stored[key].method == trial.method.name
             if key not in records:
-                records[key] = self._train(key, trial, proposal, runner)
-            tried.append(proposal.finish(records[key]))
+                records[key] = self._train(key, trial, drawn, options, runner)
+            tried.append(finish(drawn, values, records[key]))
             if not is_known:
                 sys.stderr.write(f"{title(tried[-1])}\n")  # stdout is for results
                 kept = {tried[0].key, getattr(best_of(tried), "key", "")}
@@ -358,14 +332,38 @@ class Search:
                     shutil.rmtree(self.store.place(other) / MODEL, ignore_errors=True)
         return tried
 
-    def _train(self, key: str, trial: Trial, proposal: Proposal, runner: Runner) -> TrialRecord:
+    def _train(
+        self,
+        key: str,
+        trial: Trial,
+        drawn: "optuna.Trial",
+        options: TrialOptions,
+        runner: Runner | None,
+    ) -> TrialRecord:
         """Run a trial, which ends early if Optuna prunes it."""
+        run = runner or partial(run_trial, options, ["dev"], self.store.place(key))
 
         def start(work: Path) -> ProcessEnd:
-            end = runner(trial, work, partial(proposal.prune, work, self.steps))
+            end = run(trial, work, partial(self._prune, drawn, work))
             return end._replace(status="pruned") if end.status == "stopped" else end
 
-        return self.store.train(key, trial, start, steps=self.steps, keep_model=True)
+        return self.store.train(
+            key, trial, start, steps=self.steps, minutes=options.minutes, keep_model=True
+        )
+
+    def _values(self, drawn: "optuna.Trial") -> Overrides:
+        """Return the values of a trial. Those of the first one are the baseline's."""
+        # Optuna learns only those values of the baseline that are in its ranges
+        known = [p for p in self.parameters if drawn.number or p.has(p.baseline)]
+        suggested = {p.name: p.suggest(drawn) for p in known}
+        return suggested if drawn.number else {p.name: p.baseline for p in self.parameters}
+
+    def _prune(self, drawn: "optuna.Trial", work: Path) -> str | None:
+        """Return why the training in a working folder must end, or None."""
+        new = report(drawn, read_points(work))
+        # the baseline is needed for comparison, and pruning a finished training saves nothing
+        must_continue = not new or new[-1] >= self.steps or drawn.number == 0
+        return None if must_continue or not drawn.should_prune() else f"Pruned after step {new[-1]}."
 
     def _study(self) -> "optuna.Study":
         """Return an empty study in memory, whose first trial will be the baseline."""

@@ -62,9 +62,9 @@ def apply(config: Config, settings: Overrides) -> None:
         if name not in (OPTIONAL, LAST):
             block, key = block_of(config, name)
             if block is None or not ("." in name or isinstance(value, Mapping)):
-                problem = f"the config has no block [{name.rpartition('.')[0]}]"
-                if "." not in name:
-                    problem = "its name needs a section, as in training.dropout"
+                section = name.rpartition(".")[0]
+                found = f"the config has no block [{section}]"
+                problem = found if section else "its name needs a section, as in training.dropout"
                 raise ValueError(Errors.L471.format(name=name, problem=problem))
             block[key] = copy.deepcopy(value)
     if not isinstance(optional, dict) or not isinstance(last, list):

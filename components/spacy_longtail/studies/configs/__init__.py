@@ -1,0 +1,1 @@
+"""Configs: composed from a base and choices, made by recipes, written with comments."""
