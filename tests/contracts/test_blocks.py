@@ -192,7 +192,6 @@ def prepare(text: str) -> None:
             Path(path).parent.mkdir(parents=True, exist_ok=True)
             nlp.to_disk(path)
     if GLINER in text and not Path(GLINER).exists():
-        pytest.importorskip("gliner", reason="needs the extra 'gliner'")
         Path(GLINER).parent.mkdir()
         Path(GLINER).symlink_to(shared_gliner())  # a folder comes before a name on the hub
 
@@ -212,7 +211,10 @@ def test_a_page_that_loads_the_shipped_encoder_lets_spacy_find_it(page):
     assert not loads or "import spacy_longtail" in before
 
 
-@pytest.mark.parametrize("page", RUN)
+@pytest.mark.parametrize(
+    "page",  # the README's first needs the pipeline that its commands train
+    [pytest.param(page, marks=[pytest.mark.slow] * (page == "README.md")) for page in RUN],
+)
 def test_the_python_of_a_page_runs(page, folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     blocks = [block for block in PYTHON if block.page == page and not block.only_parsed]
@@ -264,10 +266,18 @@ def check_parses(command: typer.Typer, words: list[str]) -> None:
     raise AssertionError(f"no command: {' '.join(words)}")
 
 
+def syntax_error(text: str) -> str:
+    return subprocess.run(["bash", "-n"], input=text, text=True, capture_output=True).stderr
+
+
+def test_bash_parses_the_blocks():
+    """All in one process, since starting one takes longer than parsing."""
+    whole = "".join(block.text for block in SHELL_BLOCKS)
+    assert not syntax_error(whole), {f"{b.page}:{b.line}": syntax_error(b.text) for b in SHELL_BLOCKS}
+
+
 @pytest.mark.parametrize("block", SHELL_BLOCKS, ids=lambda block: f"{block.page}:{block.line}")
 def test_commands_parse(block, tmp_path, monkeypatch):
-    done = subprocess.run(["bash", "-n"], input=block.text, text=True, capture_output=True)
-    assert not done.returncode, done.stderr
     monkeypatch.chdir(tmp_path)
     for words in commands_of(block.text):
         program = " ".join(words[:3])

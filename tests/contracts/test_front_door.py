@@ -1,9 +1,8 @@
-"""README.md, the picture, the site and the pages that are generated: true, short and reachable."""
+"""README.md, the picture and the pages that are generated: true, short and reachable."""
 
 import re
 import sys
 from configparser import ConfigParser
-from importlib import import_module
 
 import pytest
 import typer
@@ -127,21 +126,3 @@ def test_links_between_pages_lead_somewhere():
         )
         for target in re.findall(r"\]\(([^)#\s:]+)(?:#[^)]*)?\)", text):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
-
-
-# The site: without a build, which takes seconds and is a step of .ci/run
-
-
-@pytest.fixture
-def hooks(monkeypatch):
-    for name in ("mkdocs", "latex2mathml"):
-        pytest.importorskip(name, reason="needs the extra 'docs'")
-    monkeypatch.syspath_prepend(ROOT / "scripts" / "site")
-    return import_module("hooks")
-
-
-def test_the_site_has_every_page(hooks):
-    text = (ROOT / "mkdocs.yml").read_text(encoding="utf8")
-    named = set(re.findall(r"[\w/]+\.md", text[text.index("\nnav:") :]))
-    own = {page.name for page in (ROOT / "docs").glob("*.md")} - {"README.md"}  # it is questions.md
-    assert named == own | set(hooks.PAGES.values())

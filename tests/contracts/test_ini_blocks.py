@@ -148,8 +148,8 @@ def load(config: Sections, settings: dict[str, Any]) -> Config:
     own = {
         "paths.train": "train.spacy",
         "paths.dev": "dev.spacy",
-        "training.max_steps": 10,
-        "training.eval_frequency": 10,
+        "training.max_steps": 4,
+        "training.eval_frequency": 4,
         "training.logger": {"@loggers": "test_ini_blocks.Evaluations.v1"},
     }
     return util.load_config("config.cfg", overrides={**own, **settings}, interpolate=False)
@@ -302,7 +302,7 @@ def at(config: dict[str, Any], name: str) -> Any:
 
 def check_trained(nlp: Language) -> None:
     last = evaluations[-1]
-    assert last["step"] == 10
+    assert last["step"] == 4
     assert all(isfinite(loss) for loss in last["losses"].values())
     frozen = nlp.config["training"]["frozen_components"]
     trained = {name for name, pipe in nlp.pipeline if getattr(pipe, "is_trainable", False)} - {*frozen}

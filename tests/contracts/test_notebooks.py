@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.util import ROOT
+
 sys.path.insert(0, str(ROOT / "scripts"))
 for name in ("nbclient", "ipykernel"):
     pytest.importorskip(name, reason="needs the extra 'notebooks'")
@@ -109,6 +110,7 @@ def test_a_command_that_fails_ends_the_notebook(kernel):
             kernel.run(new(source))
 
 
+@pytest.mark.slow
 def test_notebooks_of_a_kernel_share_neither_names_nor_folders(kernel):
     one = kernel.run(new("x = 1\nfrom pathlib import Path\nPath('y').write_text('z');"))
     assert texts_of(one) == []
@@ -116,6 +118,7 @@ def test_notebooks_of_a_kernel_share_neither_names_nor_folders(kernel):
     assert texts_of(other) == ["False False\n", "2\n"]
 
 
+@pytest.mark.slow
 def test_outputs_are_tidied_and_run_in_order(kernel):
     source = (
         "import os, sys\n"

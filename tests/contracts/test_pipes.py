@@ -2,14 +2,13 @@
 
 import configparser
 from importlib.metadata import entry_points
-from pathlib import Path
 
 import pytest
 
 from tests.contracts.check_pipe import OF_THE_FACTORY, assert_same_when_spawned, checks_of, run
 from tests.contracts.pipe_cases import ABSENT, CASES, PIPES
+from tests.util import ROOT
 
-ROOT = Path(__file__).parents[2]
 CHECKED = [
     pytest.param(
         case,

@@ -4,10 +4,7 @@ import configparser
 import doctest
 import inspect
 import re
-import subprocess
-import sys
 from importlib import import_module
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,8 +14,8 @@ from spacy.util import registry
 
 from spacy_longtail.cli import app
 from spacy_longtail.errors import Errors, Warnings
+from tests.util import ROOT, run_python
 
-ROOT = Path(__file__).parents[2]
 COMMANDS = ("console_scripts", "spacy_cli")  # no registered functions
 
 
@@ -145,8 +142,7 @@ def test_the_light_core_imports_nothing_heavy():
         "heavy = {'matplotlib', 'spacy_llm', 'gliner', 'transformers', 'spacy_transformers', 'pandas', 'scipy'} & set(sys.modules)\n"
         "assert not heavy, heavy"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    run_python(code)
 
 
 def test_every_feature_has_its_mark():

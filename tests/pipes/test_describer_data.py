@@ -29,8 +29,6 @@ TYPES = {"STORM": "named storm", "SHIP": "ship"}
 @pytest.fixture
 def encoder(tmp_path):
     """A transformer that version 0.3 pretrained: its label encoder is a file of the folder."""
-    pytest.importorskip("torch", reason="needs the extra 'torch'")
-    pytest.importorskip("transformers", reason="needs the extra 'transformers'")
     return tiny_encoder(tmp_path / "encoder", tiny_bert(tmp_path / "bert", spells=True))
 
 
@@ -120,14 +118,12 @@ def test_describing_draws_no_random_number(encoder):
 
 
 def test_subword_vectors_of_the_encoder_are_not_saved_twice(tmp_path):
-    pytest.importorskip("torch", reason="needs the extra 'torch'")
     encoder = tiny_cnn(tmp_path / "encoder")
     assert survives(spacy.load(encoder), encoder)
     assert not (tmp_path / "saved" / "ner" / "describer").exists()
 
 
 def test_subword_vectors_that_the_encoder_lacks_are_saved(tmp_path):
-    pytest.importorskip("torch", reason="needs the extra 'torch'")
     source = tiny_cnn(tmp_path / "source")
     describe = {"@misc": "longtail.SubwordDescriptions.v1", "source": str(source)}
     nlp = one_pipe(model=DESCRIBED_MODEL, describe=describe)

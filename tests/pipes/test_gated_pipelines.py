@@ -126,12 +126,9 @@ def test_a_listener_whose_encoder_is_disabled_does_not_read_another(factory):
 @pytest.mark.parametrize("factory", LISTENING)
 def test_a_listener_that_is_loaded_without_its_encoder_does_not_read_another(factory, tmp_path):
     with_two_encoders(factory).to_disk(tmp_path)
-    left_out = spacy.load(tmp_path, exclude=["second"])
+    nlp = spacy.load(tmp_path, exclude=["second"])
     with pytest.raises(ValueError, match=r"L813.*'second', which is not in the pipeline"):
-        list(left_out.pipe(["Maria saw Storm Ida ."]))
-    disabled = spacy.load(tmp_path, disable=["second"])
-    with pytest.raises(ValueError, match=r"L813.*'second', which is disabled"):
-        list(disabled.pipe(["Maria saw Storm Ida ."]))
+        list(nlp.pipe(["Maria saw Storm Ida ."]))
 
 
 def test_a_listener_before_its_encoder_does_not_read_another():
@@ -166,7 +163,6 @@ def test_a_component_that_two_pipelines_share_is_judged_by_the_one_that_runs():
 
 
 def test_a_listener_of_a_transformer_does_not_read_another(tmp_path):
-    pytest.importorskip("transformers")
     bert = tiny_bert(tmp_path / "bert")
     model = {"@architectures": "longtail.Transformer.v1", "name": str(bert)}
     nlp = with_two_encoders("longtail_token_ner", model)

@@ -139,7 +139,7 @@ def gradient_of(nlp, data, **cfg):
 @pytest.mark.parametrize("name", ["bce", "dice"])
 def test_a_batch_that_is_cut_for_memory_is_one_batch(name):
     nlp, _ = trained(LOSSES[name], 5)
-    data = examples(nlp)[:3]
+    data = examples(nlp)[:2]
     loss, rows, grads = gradient_of(nlp, data, batch_size=1000)
     for size in (1, 5):
         other, other_rows, other_grads = gradient_of(nlp, data, batch_size=size)
@@ -162,11 +162,11 @@ def test_the_gradient_of_the_model_is_the_slope_of_the_loss(settings):
         before = node.get_param(name).copy()
         step = np.random.default_rng(0).normal(size=before.shape).astype("float32")
         losses = []
-        for sign in (1e-3, -1e-3):
+        for sign in (2e-4, -2e-4):  # small, since the loss jumps where a boundary changes its side
             node.set_param(name, before + sign * step)
             losses.append(gradient_of(nlp, data)[0])
         node.set_param(name, before)
-        slope = (losses[0] - losses[1]) / 2e-3
+        slope = (losses[0] - losses[1]) / 4e-4
         assert slope == pytest.approx((grad * step).sum(), rel=2e-2, abs=2e-2), node.name
 
 

@@ -104,18 +104,6 @@ def ruler(nlp, label="SHIP", pattern="rained", overwrite=False, **settings):
     return rules
 
 
-@pytest.mark.parametrize("factory", ["ner", "longtail_ner"])
-def test_a_parser_that_looks_at_other_tokens_is_no_primary(factory):
-    """Its actions have no probabilities of their own."""
-    settings = small_ner()
-    settings["model"] = {**settings["model"], "extra_state_tokens": True}
-    nlp = one_pipe(factory, **settings)
-    add_gate(nlp)
-
-    with pytest.raises(ValueError, match=r"L210.*an NER that can write probabilities"):
-        nlp.initialize(lambda: examples(nlp))
-
-
 @pytest.mark.parametrize("name", PRIMARIES)
 def test_sentences_are_flagged_by_what_the_primary_expects(name):
     nlp = gated(name)
@@ -350,11 +338,18 @@ def test_a_gate_takes_back_what_it_flagged_itself_and_nothing_else():
     assert doc.spans[KEY].attrs["about"] == "rules"
 
 
-@pytest.mark.parametrize("factory", ["beam_ner", "entity_ruler"])
-def test_a_gate_without_a_primary_that_has_probabilities_is_refused(factory):
-    nlp = one_pipe(factory)
+# a parser whose actions have no probabilities of their own, since it looks at other tokens
+LOOKING = {"model": {**small_ner()["model"], "extra_state_tokens": True}}
+
+
+@pytest.mark.parametrize(
+    ("factory", "settings"),
+    [("beam_ner", {}), ("entity_ruler", {}), ("ner", LOOKING), ("longtail_ner", LOOKING)],
+)
+def test_a_gate_without_a_primary_that_has_probabilities_is_refused(factory, settings):
+    nlp = one_pipe(factory, **settings)
     add_gate(nlp)
-    with pytest.raises(ValueError, match=r"L210.*gate needs an NER.*found ner"):
+    with pytest.raises(ValueError, match=r"L210.*gate needs an NER that can write.*found ner"):
         nlp.initialize(lambda: examples(nlp))
 
 

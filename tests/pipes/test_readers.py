@@ -194,9 +194,3 @@ def test_lost_categories_are_said(make, example_of):
     eg.reference.cats["news"] = 1.0
     with pytest.warns(UserWarning, match="LW015"):
         list(make(Fixed([eg]))(NLP))
-
-
-def test_a_corpus_without_entities_is_refused():
-    bare = Fixed([eg for eg in examples(NLP) if not eg.reference.ents])
-    with pytest.raises(ValueError, match="L101"):
-        list(in_a_config(corpus=bare)(NLP))

@@ -132,8 +132,6 @@ CASES = [
 
 @pytest.mark.parametrize(("factory", "settings", "problem"), CASES)
 def test_a_setting_that_does_not_fit_is_refused(factory, settings, problem):
-    if factory == GLINER:
-        pytest.importorskip("gliner", reason="needs the extra 'gliner'")
     nlp = blank()
     if factory == WEAK_NER:
         nlp.add_pipe(GATE, name="gate", config=SETTINGS[GATE]())

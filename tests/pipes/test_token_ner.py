@@ -1,7 +1,5 @@
 """`longtail_token_ner` for every head: training, odd data, saving, shared encoders, scores."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import spacy
@@ -14,6 +12,7 @@ from spacy_longtail.losses.base import BinaryLoss, GoldLoss
 from spacy_longtail.types import TwoTaskState
 from tests.util import (
     HEADS,
+    ROOT,
     SENTENCES,
     SMALL,
     blank,
@@ -333,7 +332,7 @@ def test_longtail_ner_trains_losses_of_p_gold_and_refuses_others(name):
 
 def test_the_docs_say_which_loss_trains_what():
     """The table of docs/losses.md is true of the losses with their defaults."""
-    page = (Path(__file__).parents[2] / "docs" / "losses.md").read_text(encoding="utf8")
+    page = (ROOT / "docs" / "losses.md").read_text(encoding="utf8")
     table = page[page.index("| Loss | `softmax`") :].partition("\n\n")[0].splitlines()
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
     heads = [cell.strip("`") for cell in rows[0][1:]]

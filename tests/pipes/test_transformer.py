@@ -1,17 +1,14 @@
 """`longtail_token_ner` over a shared transformer: a tiny BERT with random weights, made on disk."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 import spacy
 from thinc.api import Adam
 
-from tests.util import blank, examples, reloaded, run_spacy, tiny_bert, train, trained_once
+from tests.util import blank, examples, reloaded, run_python, run_spacy, tiny_bert, train, trained_once
 from tests.util import entity_offsets as places
 
 pytest.importorskip("spacy_transformers", reason="needs the extra 'transformers'")
@@ -130,8 +127,5 @@ def test_a_packaged_pipeline_holds_its_encoder(bert, tmp_path):
         "docs = list(nlp.pipe(json.loads(sys.argv[2])));"
         "print(json.dumps([[(e.start, e.end, e.label_) for e in d.ents] for d in docs]))"
     )
-    command = [sys.executable, "-c", code, str(built), json.dumps(texts_of(nlp))]
-    offline = {**os.environ, "HF_HUB_OFFLINE": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, env=offline)
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == [[list(e) for e in doc] for doc in expected]
+    shown = run_python(code, built, json.dumps(texts_of(nlp)), HF_HUB_OFFLINE="1")
+    assert json.loads(shown) == [[list(e) for e in doc] for doc in expected]

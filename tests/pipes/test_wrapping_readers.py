@@ -52,9 +52,8 @@ def test_documents_are_cut_sentence_by_sentence():
     ]
 
 
-def test_what_undersampling_leaves():
-    (found,) = UndersampledCorpus(Fixed([example("[Ann|PER] and [Jon|PER] left .")]), ratio=1)(NLP)
-    assert [e.text for e in found.reference.ents] == ["Ann", "Jon"]
+def test_undersampling_keeps_three_times_the_tokens_of_entities_by_default():
+    assert kept_tokens(np.array([False] * 4 + [True] + [False] * 4)).tolist() == [3, 4, 5]
 
 
 def test_undersampling_where_tokens_differ():
@@ -101,10 +100,10 @@ def test_draws_nest_and_partitions_differ():
 def test_a_draw_is_uniform():
     data = examples(NLP)
     hits = np.zeros(len(data))
-    for partition in range(400):
+    for partition in range(150):
         found = {id(eg) for eg in LowResourceCorpus(Fixed(data), 2, join=1, partition=partition)(NLP)}
         hits += [id(eg) in found for eg in data]
-    assert np.abs(hits / 400 - 0.25).max() < 0.08
+    assert np.abs(hits / 150 - 0.25).max() < 0.12
 
 
 def test_drawn_sentences_are_joined_and_a_share_out_of_reach_is_an_error():
@@ -127,12 +126,11 @@ def test_the_entity_share_is_reached(share):
 def test_exchanges_look_at_length():
     """A long sentence is not exchanged for a short one."""
     data = [example("[Ann|PER] x x") for _ in range(40)] + [example("y " * 40) for _ in range(40)]
-    for seed in range(3):
-        drawn = list(LowResourceCorpus(Fixed(data), 20, seed=seed)(NLP))
-        n_long = sum(len(eg.reference) > 10 for eg in drawn)
-        with pytest.raises(ValueError, match="L120"):  # 17 short ones would have the share
-            list(ImbalancedCorpus(Fixed(data), 0.1, n_sentences=20, seed=seed)(NLP))
-        assert 0 < n_long < 20
+    drawn = list(LowResourceCorpus(Fixed(data), 20)(NLP))
+    n_long = sum(len(eg.reference) > 10 for eg in drawn)
+    with pytest.raises(ValueError, match="L120"):  # 17 short ones would have the share
+        list(ImbalancedCorpus(Fixed(data), 0.1, n_sentences=20)(NLP))
+    assert 0 < n_long < 20
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,6 @@ from tests.project.pretraining import two_donors
 from tests.util import toy_corpus, toy_docs
 
 
-@pytest.fixture
-def corpus(tmp_path):
-    """The toy corpus, in a folder of the test's own."""
-    return toy_corpus(tmp_path / "tiny")
-
-
 @pytest.fixture(scope="session")
 def donors(tmp_path_factory):
     """The folders of two corpora with other types, to pretrain on."""

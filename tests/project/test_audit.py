@@ -22,10 +22,12 @@ from tests.util import (
     config_file,
     corpus_of,
     entities,
+    numbered,
     one_pipe,
     parse,
     refused,
     run_app,
+    toy_corpus,
     train,
     trained_once,
 )
@@ -257,6 +259,7 @@ def test_invalid_inputs_of_audit_are_refused(planted, tmp_path, monkeypatch):
     texts = [f"Nobody {i}" for i in range(10)]
     corpus_of(tmp_path / "bare", ["GEO"], train=texts)
     corpus_of(tmp_path / "whole", ["GEO"], all=texts)  # not split yet
+    toy = toy_corpus(tmp_path / "toy", train=numbered(12))
     configs = []
     for name, changes in (
         ("two_task", {"components__ner__head": "two_task", "components__ner__scheme": "BIO"}),
@@ -273,7 +276,7 @@ def test_invalid_inputs_of_audit_are_refused(planted, tmp_path, monkeypatch):
         ([corpus, "--folds", "1000"], "L440"),
         ([tmp_path / "bare"], "L450"),
         ([tmp_path / "whole"], "L450"),
-        *(([corpus, "--config", path, *few], "L450") for path in configs),
+        *(([toy, "--config", path, *few], "L450") for path in configs),
     ):
         refused(["audit", *arguments, "-o", output], code, output)
     monkeypatch.setitem(sys.modules, "cleanlab.filter", None)

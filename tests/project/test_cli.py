@@ -1,4 +1,7 @@
-"""Commands as typed: results where they were asked for, coded errors, nothing half-written."""
+"""Commands as typed: results where they were asked for, coded errors, nothing half-written.
+
+Options that would be ignored are refused.
+"""
 
 import json
 
@@ -11,8 +14,10 @@ from spacy_longtail.cli import app
 from spacy_longtail.studies.trials.process import launch
 from spacy_longtail.studies.trials.store import code_version
 from tests.util import (
+    GATE_MODEL,
     config_file,
     invoke,
+    new_file,
     one_pipe,
     refused,
     run_app,
@@ -84,18 +89,6 @@ def test_invalid_inputs_of_evaluate_and_report_are_refused(corpus, model, tmp_pa
     refused(["evaluate", tmp_path / "m", "--report", page], "L405", page)
 
 
-def test_train_refuses_before_it_writes(corpus, tmp_path):
-    output = tmp_path / "out"
-    refused(["train", tmp_path / "none.cfg", corpus, output], "L402")
-    refused(["train", CONFIG, tmp_path / "no", output], "L402")
-    refused(["train", CONFIG, corpus, output, "--initialize.vectors", corpus], "vectors")
-    (tmp_path / "weights.bin").write_bytes(b"")
-    given = ("--paths.init_tok2vec", tmp_path / "weights.bin")
-    refused(["train", CONFIG, corpus, output, *given], "L438")
-    (corpus / "train.spacy").unlink()
-    refused(["train", CONFIG, corpus, output], "L402", output)
-
-
 OWN_CODE = """
 import spacy
 
@@ -109,20 +102,31 @@ def make():
 """
 
 
-def test_code_of_ones_own_is_imported(corpus, tmp_path):
-    code, path = tmp_path / "functions.py", tmp_path / "own.cfg"
+@pytest.fixture
+def own_config(tmp_path):
+    """A config of one step that needs OWN_CODE."""
     config = Config().from_disk(CONFIG, interpolate=False)
     config["nlp"]["after_creation"] = {"@callbacks": "split_hyphens.v1"}
     config["training"]["max_steps"] = config["training"]["eval_frequency"] = 1
-    config.to_disk(path)
-    command = ["train", path, corpus, tmp_path / "model"]
+    config.to_disk(tmp_path / "own.cfg")
+    return tmp_path / "own.cfg"
+
+
+def test_code_of_ones_own_is_imported(corpus, own_config, tmp_path):
+    code, command = tmp_path / "functions.py", ["train", own_config, corpus, tmp_path / "model"]
     refused(command, "L438")
     refused([*command, "--code", code], "L402")
     code.write_text(OWN_CODE, encoding="utf8")
-    best = tmp_path / "model" / "model-best"
-    for own in (command, ["evaluate", best, corpus]):
+    for own in (command, ["evaluate", tmp_path / "model" / "model-best", corpus]):
         run_app(*own, "-c", code)
-    # the process of a trial imports it, too
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("light_processes")
+def test_the_process_of_a_trial_imports_code(corpus, own_config, tmp_path):
+    code = new_file(tmp_path / "functions.py", OWN_CODE)
+    run_app("train", own_config, corpus, tmp_path / "model", "-c", code)
+    best = tmp_path / "model" / "model-best"
     version = code_version.__wrapped__()
     (tmp_path / "work").mkdir()
     task = {"corpus": str(corpus), "name": "own", "gpu_id": -1, "drawn": False, "parts": ["dev", "test"]}
@@ -149,3 +153,48 @@ def test_an_option_answers_to_its_earlier_name(command, earlier, name, tmp_path)
     result = invoke(command, *given, tmp_path, tmp_path, tmp_path)
     assert f"{earlier.partition('=')[0]} is now {name}." in result.stderr
     assert result.exit_code == 2 and f"'{name}'" in result.stderr.replace("\n", " ")
+
+
+# An option that would have no effect is refused, with the reason
+
+
+def said(arguments):
+    return " ".join(refused(arguments, "L420").stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("command", "problem"),
+    [
+        *(
+            (f"audit CORPUS {option} 2", f"{option} would be ignored: it needs -o")
+            for option in ("--gpu-id", "--steps", "--folds", "--seed")
+        ),
+        ("audit CORPUS --config CODE", "--config would be ignored: it needs -o"),
+        ("audit CORPUS -o OUT --verbose", "--verbose would be ignored"),
+        ("audit CORPUS --verbose --json", "--verbose would be ignored"),  # JSON has whole texts
+        *(
+            (f"evaluate FOLDER --report OUT {option}", "would be ignored: --report reads evaluations")
+            for option in ("--gpu-id 0", "--map A=B", "--code CODE", "--name x", "--part dev")
+        ),
+        ("evaluate FOLDER CORPUS --card FOLDER", "--card would be ignored"),
+        ("ensemble a b -o OUT --part test", "--part would be ignored: it needs --gold"),
+        ("split CORPUS OUT --strict --min-mentions 0", "--strict would be ignored"),
+    ],
+)
+def test_an_option_without_effect_is_refused(command, problem, corpus, tmp_path):
+    code = new_file(tmp_path / "own.py", "")
+    paths = {"CORPUS": corpus, "FOLDER": tmp_path, "OUT": tmp_path / "out", "CODE": code}
+    assert problem in said([paths.get(word, word) for word in command.split()])
+
+
+@pytest.mark.parametrize(
+    ("option", "factory", "settings"),
+    [
+        ("--gate-recall", "longtail_ner", small_ner(scores_key="entity_scores")),
+        ("--precision", "longtail_sentence_gate", {"model": GATE_MODEL, "rare_labels": ["NAT"]}),
+    ],
+)
+def test_thresholds_need_the_component_that_they_are_for(option, factory, settings, corpus, tmp_path):
+    trained_once(one_pipe, 1, factory=factory, **settings)[0].to_disk(tmp_path / "model")
+    command = ["thresholds", tmp_path / "model", corpus, "-o", tmp_path / "out", option, 0.9]
+    assert f"{option} would be ignored" in said(command)

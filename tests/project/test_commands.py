@@ -1,14 +1,15 @@
-"""project.yml: what it lists is there, and whatever the docs and configs run is a command of it."""
+"""project.yml and benchmarks/: what they list is there, and the docs run no other command."""
 
 import re
-from pathlib import Path
+from runpy import run_path
 
 import pytest
 import srsly
 
 from spacy_longtail.studies.configs.recipes import FILES, read_recipes
+from spacy_longtail.studies.trials.plan import presets
+from tests.util import ROOT
 
-ROOT = Path(__file__).parents[2]
 PROJECT = srsly.read_yaml(ROOT / "project.yml")
 COMMANDS = {command["name"]: command for command in PROJECT["commands"]}
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"]
@@ -69,3 +70,26 @@ def test_a_command_depends_on_files_of_the_project(name):
         assert config in own or f"init-config ${{vars.recipe}} -o {config}" in scripts
     if "spacy_longtail evaluate training" in scripts:
         assert "components/spacy_longtail/evaluation/evaluate.py" in own
+
+
+# benchmarks/
+
+MATRIX = re.compile(r"^python -m spacy_longtail matrix (\S+) (corpus/\S+) -o \S+", re.MULTILINE)
+
+
+def test_the_documents_name_plans_that_are_there():
+    pages = [ROOT / "README.md", *(ROOT / "benchmarks").glob("*.md"), *(ROOT / "docs").glob("*.md")]
+    text = "\n".join(page.read_text(encoding="utf8") for page in pages)
+    named = set(re.findall(r"\bbenchmarks/(\w+\.(?:json|yml))\b", text))
+    assert named <= {path.name for path in (ROOT / "benchmarks").glob("*.yml")} and len(named) >= 5
+    commands = MATRIX.findall(text)
+    assert len(commands) >= 6
+    for plan, _ in commands:
+        assert plan in presets() or (ROOT / plan).is_file()
+
+
+def test_mutation_knows_its_tests():
+    mutation = run_path(str(ROOT / "benchmarks" / "mutation.py"))
+    for pattern, files in mutation["TESTS"].values():
+        assert list(mutation["PACKAGE"].glob(pattern))
+        assert all((ROOT / "tests" / file).is_file() for file in files)

@@ -189,9 +189,8 @@ def test_a_pass_forgets_the_words_of_the_pool(place, tmp_path, monkeypatch, untr
     assert not any(f"Zq{i}" in seen[0].nlp.vocab.strings for i in range(52))
 
 
-def test_an_encoder_teaches_types_by_their_descriptions(place, tmp_path):
+def test_an_encoder_teaches_types_by_their_descriptions(place, tmp_path, untrained):
     """Nobody has trained it for the types of the corpus. Their scores stay beside pseudo-labels."""
-    pytest.importorskip("transformers", reason="needs the extra 'transformers'")
     encoder = tiny_encoder(tmp_path / "encoder", tiny_bert(tmp_path / "bert", spells=True))
     request = request_for(place, policy=PseudoLabelPolicy(threshold=0.01), teacher=encoder)
     found, _ = distil(request, tmp_path / "out")
@@ -209,7 +208,7 @@ def test_an_encoder_teaches_types_by_their_descriptions(place, tmp_path):
 
 def test_soft_targets_reach_the_student(place, tmp_path):
     config, output = soft_config(tmp_path), tmp_path / "out"
-    run(place, output, "--soft", "--threshold", "0.6", config=config)
+    run(place, output, "--soft", "--threshold", "0.6", "--no-compare", config=config)
     soft = [doc for doc in docs_in(output / "corpus/train.spacy") if read_soft(doc) is not None]
     assert len(soft) == counts_in(output)["kept"]
     for doc in soft:
@@ -288,7 +287,7 @@ def test_bad_input_is_refused_before_any_work(place, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "train_model", lambda *a, **k: pytest.fail("trained"))
     output = tmp_path / "out"
     files = {"empty.txt": "\n\n", "no.cfg": "nothing", "other.txt": "It was late ."}
-    write_files(tmp_path, {**files, "theirs/notes.txt": "mine"})
+    write_files(tmp_path, files)
     stock = one_pipe("ner", **small_ner())
     stock.initialize(lambda: examples(stock))
     stock.to_disk(tmp_path / "stock")
@@ -309,6 +308,3 @@ def test_bad_input_is_refused_before_any_work(place, tmp_path, monkeypatch):
         ([*base, "--gold", str(tmp_path / "eve")], "L509"),
     ):
         refused(command, code, output)
-    for folder, code in ((tmp_path / "theirs", "L437"), (place, "L436"), (place / "gold/out", "L436")):
-        refused(arguments(place, folder), code)
-    assert [p.name for p in (tmp_path / "theirs").iterdir()] == ["notes.txt"]

@@ -24,7 +24,6 @@ from tests.util import (
     toy_corpus,
     toy_docs,
     train,
-    write_files,
 )
 
 CONFIG = config_file("token_softmax")
@@ -141,7 +140,6 @@ def test_pipelines_that_cannot_be_combined_are_refused(place, tmp_path):
     (broken / "ner/model").write_bytes(b"")
     texts = ["The rain fell for hours ."]
     corpus_of(tmp_path / "types", ["EVE"], train=texts, dev=texts, test=texts)
-    theirs = write_files(tmp_path / "theirs", {"notes.txt": "mine"})
     for given, code in (
         ([a], "L514"),
         ([a, b, best(place, "a")], "L514"),
@@ -153,7 +151,3 @@ def test_pipelines_that_cannot_be_combined_are_refused(place, tmp_path):
         ([a, b, "--gold", tmp_path / "types"], "L514"),
     ):
         refused(["ensemble", *given, "-o", output], code, output)
-    for folder, code in ((a, "L436"), (a / "out", "L436"), (place, "L436"), (theirs, "L437")):
-        refused(["ensemble", a, b, "-o", folder], code)
-    assert [path.name for path in theirs.iterdir()] == ["notes.txt"]
-    assert not (a / "out").exists() and best(place, "a").is_dir()

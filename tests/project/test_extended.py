@@ -1,4 +1,4 @@
-"""configs/extended.cfg on a pipeline that stock spaCy trained, with stock scorers."""
+"""Trainings that start from a trained pipeline: one of stock spaCy, and one with a saved config."""
 
 import json
 
@@ -6,11 +6,13 @@ import pytest
 import spacy
 import srsly
 from spacy.cli.init_config import init_config
+from spacy.training.initialize import init_nlp
 from spacy.util import load_config
 
 from spacy_longtail.corpus.examples import keep_types
 from spacy_longtail.evaluation.analysis import entity_changes
 from spacy_longtail.evaluation.records import Evaluation
+from spacy_longtail.studies.configs.recipes import corpus_config, named_recipe
 from tests.util import (
     SMALL,
     config_file,
@@ -81,3 +83,21 @@ def test_a_score_that_nothing_computes_is_refused(stock, tmp_path):
     arguments = ["train", tmp_path / "old.cfg", stock / "tiny", tmp_path / "out"]
     ran = refused([*arguments, "--paths.base", stock / "model"], "[L438]", tmp_path / "out")
     assert "ents_macro_f" in ran.output and "ents_f" in ran.output
+
+
+def test_the_config_of_a_saved_pipeline_starts_from_the_same_weights(corpus, tmp_path):
+    first = init_nlp(corpus_config(named_recipe("pretrained"), corpus))
+    first.to_disk(tmp_path / "saved")
+    saved = load_config(tmp_path / "saved" / "config.cfg", interpolate=False)
+    assert saved["components"]["tok2vec"].get("factory") == "tok2vec"  # no source
+    again = init_nlp(saved)
+    for name in ("tok2vec", "ner"):
+        assert same_weights(params(first.get_pipe(name)), params(again.get_pipe(name))), name
+
+
+def test_an_encoder_of_other_layers_is_no_beginning(corpus):
+    config = corpus_config(named_recipe("pretrained"), corpus)
+    other = corpus_config(named_recipe("token_crf"), corpus)
+    config["components"]["tok2vec"] = other["components"]["tok2vec"]
+    with pytest.raises(ValueError, match=r"L274.*en_longtail_cnn"):
+        init_nlp(config)

@@ -41,6 +41,8 @@ def made(tmp_path_factory):
 CORPUS, MODEL = "corpus/tiny", "run/model-best"
 MOM = config_file("resampled_mom")
 SEARCH = ("--config", str(MOM), "--search", "components.ner.loss.lam=0.05:1")
+DISTIL = ("distil", MODEL, "notes.txt", "--student", str(MOM), "--gold", CORPUS)
+MEMBERS = ("run", "other")
 REFUSED = {
     "convert to the working folder": ("convert", "source.iob", "."),
     "convert over a file": ("convert", "source.iob", "notes.txt"),
@@ -63,6 +65,13 @@ REFUSED = {
     "tune in the corpus": ("tune", CORPUS, "-o", CORPUS, *SEARCH),
     "recommend in the corpus": ("recommend", CORPUS, "-o", CORPUS),
     "recommend over a config": ("recommend", CORPUS, "-o", "new", "--config", "mine.cfg"),
+    "distil in the working folder": (*DISTIL, "-o", "."),
+    "distil in the corpus": (*DISTIL, "-o", f"{CORPUS}/out"),
+    "distil in a folder of others": (*DISTIL, "-o", "mine"),
+    "ensemble over a member": ("ensemble", *MEMBERS, "-o", "run"),
+    "ensemble in a member": ("ensemble", *MEMBERS, "-o", "run/out"),
+    "ensemble in the working folder": ("ensemble", *MEMBERS, "-o", "."),
+    "ensemble in a folder of others": ("ensemble", *MEMBERS, "-o", "mine"),
 }
 
 

@@ -139,7 +139,6 @@ def test_stock_and_ours(here, corpus, tmp_path):
 
 @pytest.mark.slow
 def test_weights_of_a_hub(here, corpus, tmp_path, monkeypatch):
-    pytest.importorskip("gliner", reason="needs the extra 'gliner'")
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks" / "peers"))
     import hub
 

@@ -83,7 +83,9 @@ BAD_SETTINGS = {  # of a training, by the code of the message
         training.max_steps=abc training.dropout="much" training.max_stesp.x=1 typo.x=1 training.score_weights=[1]
         components.ner.factory=nerr components.ner.model.hidden_wdith=8
         training.optimizer.@optimizers=Adma.v1 training.dev_corpus=corpora.nothing
-        training.score_weights.ents_best=1.0 training.score_weights.ents_f="1" """,
+        training.score_weights.ents_best=1.0 training.score_weights.ents_f="1"
+        paths.init_tok2vec=my.cfg""",
+    "E884": "initialize.vectors=corpus/tiny",
     "L402": """
         paths.train=none.spacy paths.train=null paths.dev=5 paths.vectors=no/such initialize.vectors=5
         paths.init_tok2vec=[1] paths.init_tok2vec=no/such""",
@@ -95,6 +97,11 @@ BAD_SETTINGS = {  # of a training, by the code of the message
 )
 def test_a_bad_setting_costs_no_model(code, setting, work):
     refused(work, code, OLD, *FEW, f"--{setting}")
+
+
+@pytest.mark.parametrize("given", [{"config": "none.cfg"}, {"corpus": "none"}])
+def test_a_missing_input_is_refused(given, work):
+    refused(work, "L402", OLD, *FEW, **given)
 
 
 def test_a_run_replaces_its_own(work):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.util import ROOT, config_file, run_spacy
+from tests.util import ROOT, config_file, run_python, run_spacy
 
 WRITTEN = ("corpus", "training", "metrics", "report", "packages")
 SMOKE = ["--vars.run", "smoke", "--vars.max_steps", 6, "--vars.patience", 0, "--vars.eval_frequency", 6]
@@ -66,17 +66,14 @@ def test_a_second_run_skips_what_is_done(project, light):
     assert "Skipping" in run("weasel", "run", "baseline", ".", *SMOKE, cwd=project, **light)
 
 
-def test_the_package_installs_and_loads_by_name(project, tmp_path):
+def test_the_package_installs_and_loads_by_name(project, tmp_path, monkeypatch):
     record = project / "packages" / "smoke" / "field_notes" / "package.json"
     archive = json.loads(record.read_text(encoding="utf8"))["package"]
     shutil.unpack_archive(project / archive, tmp_path)
     (unpacked,) = tmp_path.iterdir()
     code = "import spacy; nlp = spacy.load('en_longtail_field_notes'); print(nlp('Ana left.').text)"
-    environment = {**os.environ, "PYTHONPATH": str(unpacked)}
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, cwd=tmp_path
-    )
-    assert "Ana left." in done.stdout, done.stderr
+    monkeypatch.chdir(tmp_path)
+    assert "Ana left." in run_python(code, PYTHONPATH=str(unpacked))
     card = unpacked.joinpath("README.md").read_text(encoding="utf8")
     assert "## Limits" in card
     assert "| ART ◆ |" in card

@@ -227,6 +227,7 @@ def test_a_trained_pipeline_finds_the_same_after_its_words_were_forgotten(serve)
         assert [[(ent["text"], ent["label"]) for ent in of_text] for of_text in entities] == expected
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM that can be handled")
 def test_a_running_request_is_finished_after_sigterm(nlp, tmp_path):
     nlp.to_disk(tmp_path / "model")

@@ -32,31 +32,23 @@ def analyse(data, labels, mentions=None, surfaces=(), tail=()):
 example = partial(spans_example, NLP)
 
 
-@pytest.mark.parametrize(
-    ("predicted", "best"),
-    [
-        ([(0, 2, "B"), (2, 4, "A")], (2, 4, "A")),  # the same type
-        ([(0, 2, "A"), (2, 4, "A")], (0, 2, "A")),  # the first
-        ([(0, 1, "A"), (1, 4, "B")], (1, 4, "B")),  # most shared tokens
-        ([(0, 1, "A"), (2, 9, "B")], (2, 9, "B")),  # tokens outside the mention do not count
-        ([(0, 4, "B"), (4, 6, "A")], (0, 4, "B")),  # the same bounds, of another type
-    ],
-)
-def test_a_mention_is_paired_with_the_prediction_that_fits_best(predicted, best):
-    gold = Mention(0, 4, "A")
-    pairs = pair_mentions([gold], [Mention(*own) for own in predicted])
-    assert [partner[:3] for mention, partner in pairs if mention == gold] == [best]
+LONG, WORD = Mention(0, 4, "A"), Mention(0, 1, "A")
 
 
 @pytest.mark.parametrize(
-    ("predicted", "best"),
+    ("gold", "predicted", "best"),
     [
-        ([(0, 1, "B"), (0, 1, "A")], (0, 1, "A")),  # the same type
-        ([(0, 1, "B"), (0, 3, "A")], (0, 1, "B")),  # exact bounds before the same type
+        (LONG, [(0, 2, "B"), (2, 4, "A")], (2, 4, "A")),  # the same type
+        (LONG, [(0, 2, "A"), (2, 4, "A")], (0, 2, "A")),  # the first
+        (LONG, [(0, 1, "A"), (1, 4, "B")], (1, 4, "B")),  # most shared tokens
+        (LONG, [(0, 1, "A"), (2, 9, "B")], (2, 9, "B")),  # tokens outside the mention do not count
+        (LONG, [(0, 4, "B"), (4, 6, "A")], (0, 4, "B")),  # the same bounds, of another type
+        # two predictions on smaller tokens, within one token of gold
+        (WORD, [(0, 1, "B"), (0, 1, "A")], (0, 1, "A")),  # the same type
+        (WORD, [(0, 1, "B"), (0, 3, "A")], (0, 1, "B")),  # exact bounds before the same type
     ],
 )
-def test_predictions_on_smaller_tokens_may_be_in_one_gold_token(predicted, best):
-    gold = Mention(0, 1, "A")
+def test_a_mention_is_paired_with_the_prediction_that_fits_best(gold, predicted, best):
     pairs = pair_mentions([gold], [Mention(*own) for own in predicted])
     assert pairs[0] == (gold, Mention(*best)) and pairs[1].kind == "spurious"
 

@@ -4,7 +4,6 @@ import json
 import pickle
 import re
 from collections import Counter
-from pathlib import Path
 
 import pytest
 import spacy
@@ -22,9 +21,8 @@ from spacy_longtail.corpus.formats.spans import is_tangled
 from spacy_longtail.corpus.parts import part_path
 from spacy_longtail.corpus.tokenizers import CharacterTokenizer, blank
 from spacy_longtail.training.filling import training_overrides
-from tests.util import config_file, new_file, refused, run_app, tree, write_files
+from tests.util import ROOT, config_file, new_file, refused, run_app, tree, write_files
 
-ROOT = Path(__file__).parents[2]
 NLP = spacy.blank("en")
 IOB = "Ann\tB-PER\nsaw\tO\n\nRome\tB-GEO\n"
 RECORD = {"text": "Ann saw Rome", "entities": [[0, 3, "PER"], [8, 12, "GEO"]]}

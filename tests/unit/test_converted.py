@@ -6,12 +6,7 @@ from spacy_longtail.corpus import converted
 from spacy_longtail.corpus.converted import STATISTICS, TRAINING, ConvertedCorpus
 from spacy_longtail.corpus.descriptions import CorpusTypes, write_types
 from spacy_longtail.corpus.folder import write_corpus
-from tests.util import toy_corpus, toy_docs
-
-
-@pytest.fixture
-def corpus(tmp_path):
-    return toy_corpus(tmp_path / "toy")
+from tests.util import toy_docs
 
 
 @pytest.fixture
@@ -74,7 +69,7 @@ def test_training_counts_hold_if_another_part_changes(corpus, counted):
 @pytest.mark.parametrize("content", ["", "{", '{"hash": "x", "counts": "{}"}'])
 def test_a_damaged_cache_is_replaced(content, corpus):
     (corpus / STATISTICS).write_text(content)
-    assert ConvertedCorpus(corpus).statistics.corpus == "toy"
+    assert ConvertedCorpus(corpus).statistics.corpus == "tiny"
     assert (corpus / STATISTICS).read_text() != content
 
 

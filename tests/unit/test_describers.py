@@ -62,7 +62,6 @@ def test_subword_descriptions_are_means_over_subwords(tmp_path):
 
 
 def test_a_transformer_that_is_none(tmp_path):
-    pytest.importorskip("transformers", reason="needs the extra 'transformers'")
     folder = tiny_bert(tmp_path / "bert")
     weights = folder / "model.safetensors"
     for damage in (lambda: weights.write_bytes(weights.read_bytes()[:100]), weights.unlink):

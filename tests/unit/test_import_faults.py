@@ -2,7 +2,6 @@
 
 import itertools
 import json
-from pathlib import Path
 
 import pytest
 import spacy
@@ -14,9 +13,8 @@ from spacy_longtail.corpus.formats.context import Events
 from spacy_longtail.corpus.formats.options import Columns
 from spacy_longtail.corpus.formats.sources import FORMATS
 from spacy_longtail.unlabelled.pool import PoolOptions, read_pool
-from tests.util import new_file, refused, run_app, write_files
+from tests.util import ROOT, new_file, refused, run_app, write_files
 
-ROOT = Path(__file__).parents[2]
 NLP = spacy.blank("en")
 FERRY = "The ferry Heron left Oban at nine."
 SHIP, PLACE, BIRD = [10, 15, "SHIP"], [21, 25, "PLACE"], [10, 15, "BIRD"]
@@ -98,7 +96,7 @@ def grouped(groups, empty=()):
 
 
 TWO_GROUPS = grouped({"a": [(4, 9, "SHIP")], "b": [(15, 19, "PLACE")]}, empty="ab")
-LONG_TEXT = "Oban slept. " * 90_000
+LONG_TEXT = f"Oban slept.{' ' * 1_000_000}"  # spaCy's maximum of characters, and few tokens
 
 # ---------------------------------------------------------------- what is read
 
@@ -685,80 +683,92 @@ CONTRADICTING = (
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "message"),
+    ("name", "text", "options", "message"),
     [
         pytest.param(
             "a.csv",
             "Sentence #,Word,Word,Tag\nSentence: 1,Anna,x,B-PER\n",
+            {},
             r"L401.*a\.csv:1: there are 2 columns of the name Word",
             id="two columns of the name of the tokens",
         ),
         pytest.param(
             "a.conllup",
             "# global.columns = ID FORM FORM MISC\n1\tAnna\tx\tNE=B-PER\n",
+            {},
             r"L401.*:2: there are two columns FORM",
             id="two columns FORM",
         ),
         pytest.param(
             "a.conllup",
             "# global.columns = ID FORM LEMMA X:TAGS\n1\tAnna\tAnna\tB-PER\n",
+            {},
             r"L401.*no column MISC with the tags.*--columns tag=",
             id="CoNLL-U Plus without MISC",
         ),
         pytest.param(
             "a.conll",
             "1\tThe\tO\n1\tHeron\tB-SHIP\n\n2\tStorm\tO\n2\tcame\tO\n",
+            {},
             r"L401.*a\.conll:1: .*the same throughout.*--token-column and --tag-col",
             id="numbers of sentences in the first column",
         ),
         pytest.param(
             "a.conll",
             "notes/a 0 The O\nnotes/a 1 Heron B-SHIP\n",
+            {},
             r"L401.*a\.conll:1: .*the same throughout.*--token-column and --tag-col",
             id="names of documents in the first column",
         ),
         pytest.param(
             "a.conll",
             "1\tHeron\tB-SHIP\tO\n2\tleft\tO\tO\n3\tOban\tB-PLACE\tO\n",
+            {},
             r"L401.*a\.conll:1: .*a running number.*--token-column and --tag-col",
             id="numbers of tokens in the first column",
         ),
         pytest.param(
             "a.conll",
             "The\tO\t-\tanna\nHeron\tB-SHIP\t-\tbert\n",
+            {},
             r"L401.*'anna', has no tags.*--tag-column 1",
             id="no tags in the last column but in another",
         ),
         pytest.param(
             "a.tsv",
             "Word\tTag\nAnna\tPER\nsings\tO\n",
+            {},
             r"L401.*a\.tsv:1: .*names of columns.*--format csv",
             id="names of columns in the first line",
         ),
         pytest.param(
             "a.tsv",
             "Nora\tB-PERS\nsaw\tO\nOban\tLOC\n",
+            {},
             r"L401.*:3: tag 'LOC' has no prefix.*'B-PERS' at .*a\.tsv:1",
             id="a tag without a prefix behind one with a prefix",
         ),
         pytest.param(
             "a.tsv",
             "Nora\tPERS\nsaw\tO\nOban\tB-LOC\n",
+            {},
             r"L401.*:3: tag 'B-LOC' has a prefix.*'PERS' at .*a\.tsv:1",
             id="a tag with a prefix behind one without",
         ),
         pytest.param(
             "a.tsv",
             "Nora\tNNP\nsleeps\tVBZ\n",
+            {},
             r"L401.*:1: no token has the tag O, found NNP, VBZ",
             id="parts of speech instead of tags",
         ),
         pytest.param(
-            "a.tsv", "Nora\t-\nsleeps\tO\n", r"L401.*:1: unknown tag '-'", id="a hyphen as a tag"
+            "a.tsv", "Nora\t-\nsleeps\tO\n", {}, r"L401.*:1: unknown tag '-'", id="a hyphen as a tag"
         ),
         pytest.param(
             "a.json",
             '{\n "text": "a",\n "label": [}\n',
+            {},
             r"L401.*a\.json:3: ",
             id="a broken indented object, by its line",
         ),
@@ -770,126 +780,146 @@ CONTRADICTING = (
                     "entities": [{"start": 10, "end": 15, "word": "Heron", "entity": "B-SHIP"}],
                 }
             ),
+            {},
             r"L401.*'B-SHIP' of a single token.*aggregation_strategy",
             id="tags of single tokens instead of spans",
         ),
-        pytest.param("a.xml", "<collection><document>", r"L401.*a\.xml", id="BioC that is no XML"),
+        pytest.param("a.xml", "<collection><document>", {}, r"L401.*a\.xml", id="BioC that is no XML"),
         pytest.param(
             "a.xml",
             BIOC_XML.replace('offset="13"', 'offset="x"'),
+            {},
             r"L401.*a\.xml",
             id="BioC with an offset that is no number",
         ),
         pytest.param(
             "a.json",
             lines({"passages": [{"offset": "x", "text": "Oban"}]}),
+            {},
             r"L401.*a\.json:1: the document has another form",
             id="BioC in JSON with an offset that is no number",
         ),
         pytest.param(
             "a.txt",
             "<START:a> x <END>\n<START:a> x\n",
+            {},
             r"L401.*a\.txt:2: .*<START:type>",
             id="a name of OpenNLP without an end",
         ),
         pytest.param(
             "a.txt",
             "<START:a> x <END>\n<START:a> <START:b> x <END>\n",
+            {},
             r"L401.*a\.txt:2: .*<START:type>",
             id="a name of OpenNLP within another one",
         ),
         pytest.param(
             "a.txt",
             "<START:a> x <END>\n<START:a> <END>\n",
+            {},
             r"L401.*a\.txt:2: .*<START:type>",
             id="a name of OpenNLP without a token",
         ),
         pytest.param(
             "a.txt",
             "<START:a> x <END>\nx <END> <START:a>\n",
+            {},
             r"L401.*a\.txt:2: .*<START:type>",
             id="an end of OpenNLP without a name",
         ),
-        pytest.param("a.xmi", XMI.replace("sofaString", "x"), r"L401.*a\.xmi", id="XMI without a text"),
+        pytest.param(
+            "a.xmi", XMI.replace("sofaString", "x"), {}, r"L401.*a\.xmi", id="XMI without a text"
+        ),
         pytest.param(
             "a.xmi",
             XMI.replace('end="19"', 'end="99"'),
+            {},
             r"L401.*a\.xmi",
             id="XMI with a span behind its text",
         ),
-        pytest.param("a.xmi", "no xml", r"L401.*a\.xmi", id="XMI that is no XML"),
-        pytest.param("a.parquet", "PAR1", r"L831.*a\.parquet.*Parquet.*read_parquet", id="Parquet"),
-        pytest.param("a.zip", "PK", r"L831.*a\.zip.*ZIP.*Unpack", id="a ZIP archive"),
-        pytest.param("a.xlsx", "PK", r"L831.*a\.xlsx.*Excel.*CSV", id="an Excel file"),
+        pytest.param("a.xmi", "no xml", {}, r"L401.*a\.xmi", id="XMI that is no XML"),
+        pytest.param("a.parquet", "PAR1", {}, r"L831.*a\.parquet.*Parquet.*read_parquet", id="Parquet"),
+        pytest.param("a.zip", "PK", {}, r"L831.*a\.zip.*ZIP.*Unpack", id="a ZIP archive"),
+        pytest.param("a.xlsx", "PK", {}, r"L831.*a\.xlsx.*Excel.*CSV", id="an Excel file"),
         pytest.param(
             "a.tsv",
             "#FORMAT=WebAnno TSV 3.3\n\n",
+            {},
             r"L831.*a\.tsv.*WebAnno.*XMI",
             id="WebAnno's columns",
         ),
         pytest.param(
             "nlu.yml",
             'version: "3.1"\nnlu:\n- intent: x\n',
+            {},
             r"L831.*nlu\.yml.*rasa data convert nlu -f json",
             id="Rasa's YAML",
         ),
         pytest.param(
             "a.xml",
             "<?xml version='1.0'?>\n<GateDocument>\n",
+            {},
             r"L831.*a\.xml.*GATE.*gatenlp",
             id="GATE's XML",
         ),
         pytest.param(
             "a.json",
             '{\n "annotatable": {"parts": ["s1v1"]},\n "entities": []}',
+            {},
             r"L831.*a\.json.*tagtog.*no text",
             id="tagtog's annotation without its text",
         ),
         pytest.param(
             "a.json",
             '{"%TYPES": {}, "%FEATURE_STRUCTURES": [{"%ID": 1, "%TYPE": "uima.cas.Sofa"}]}',
+            {},
             r"L831.*a\.json.*UIMA CAS JSON.*dkpro-cassis",
             id="UIMA CAS in JSON",
         ),
         pytest.param(
-            "a.jsonl", texts([SHIP], [BIRD]), CONTRADICTING, id="two types of a span, contradicting"
+            "a.jsonl", texts([SHIP], [BIRD]), {}, CONTRADICTING, id="two types of a span, contradicting"
         ),
         pytest.param(
             "a.jsonl",
             texts([SHIP], [[4, 15, "SHIP"]]),
+            {},
             CONTRADICTING,
             id="one type with other spans, contradicting",
         ),
         pytest.param(
             "a.jsonl",
             texts([SHIP], [SHIP, PLACE]),
+            {},
             CONTRADICTING,
             id="one type, found by one alone, contradicting",
         ),
         pytest.param(
             "a.json",
             json.dumps([task(("SHIP", {}), ("BIRD", {}))]),
+            {},
             "L830",
             id="two annotators of a task who contradict each other",
         ),
         pytest.param(
-            "a.spacy", TWO_GROUPS, r"L4.*a, b.*--spans-key", id="several groups of spans, none named"
+            "a.spacy", TWO_GROUPS, {}, r"L4.*a, b.*--spans-key", id="several groups of spans, none named"
+        ),
+        pytest.param(
+            "a.conll",
+            "# a b\nthe\tO\nheron\tB-SHIP\n",
+            {"comments": False},
+            r"L401.*a\.conll:2",
+            id="a line that is no comment",
+        ),
+        pytest.param(
+            "a.jsonl",
+            texts([SHIP], []),
+            {"duplicates": "refuse"},
+            r"L830.*different annotation",
+            id="a text that one annotator left without spans",
         ),
     ],
 )
-def test_a_file_that_cannot_be_read_is_refused(name, text, message, tmp_path):
-    with pytest.raises(ValueError, match=message):
-        converted(new_file(tmp_path / name, text))
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "options", "message"),
-    [
-        ("a.conll", "# a b\nthe\tO\nheron\tB-SHIP\n", {"comments": False}, r"L401.*a\.conll:2"),
-        ("a.jsonl", texts([SHIP], []), {"duplicates": "refuse"}, r"L830.*different annotation"),
-    ],
-)
-def test_options_make_a_file_refused(name, text, options, message, tmp_path):
+def test_a_file_that_cannot_be_read_is_refused(name, text, options, message, tmp_path):
     with pytest.raises(ValueError, match=message):
         converted(new_file(tmp_path / name, text), **options)
 

@@ -243,11 +243,6 @@ def test_texts_that_no_pipeline_can_read_are_counted(tmp_path, monkeypatch):
 # the way out and the way back
 
 
-@pytest.fixture
-def corpus(tmp_path):
-    return toy_corpus(tmp_path / "corpus")
-
-
 def proposed():
     texts = [f"Storm {name} sank the Fram ." for name in ("Ida", "Bo", "Ulf", "Eva")]
     units = [unit(text, (0.5,), ents=[(0, 2, "NAT")], document=text) for text in texts]
@@ -439,7 +434,6 @@ def test_torch_is_prepared_before_a_pass_in_several_processes(n_process, forks, 
 
 
 def test_an_encoder_mines_for_types_that_nobody_has_labelled(tmp_path, pool):
-    pytest.importorskip("transformers", reason="needs the extra 'transformers'")
     encoder = tiny_encoder(tmp_path / "encoder", tiny_bert(tmp_path / "bert", spells=True))
     out, texts = tmp_path / "next.jsonl", {"STORM": "named storm", "SHIP": "ship"}
     types = {"labels": [*texts], "tail": ["STORM"], "descriptions": texts}

@@ -270,14 +270,9 @@ def test_convert_removes_lists_that_the_source_no_longer_has(corpus, source):
     assert not (corpus / "names.jsonl").exists()
 
 
-def test_another_folder_of_that_name_is_no_list(source, tmp_path):
-    write_files(source, {"names/people.csv": "Oslo\n"})
-    run_app("convert", source, tmp_path / "corpus")
-    assert not (tmp_path / "corpus" / "names.jsonl").exists()
-
-
-def test_a_plain_file_of_that_name_is_no_list(source, tmp_path):
-    write_files(source, {"names": "Oslo\n"})
+@pytest.mark.parametrize("path", ["names/people.csv", "names"])
+def test_another_folder_or_file_of_that_name_is_no_list(path, source, tmp_path):
+    write_files(source, {path: "Oslo\n"})
     run_app("convert", source, tmp_path / "corpus")
     assert not (tmp_path / "corpus" / "names.jsonl").exists()
 

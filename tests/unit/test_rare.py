@@ -13,9 +13,9 @@ from spacy_longtail.corpus.converted import ConvertedCorpus
 from spacy_longtail.corpus.folder import CorpusTypes, convert_corpus, read_types
 from spacy_longtail.corpus.rare import rare_sentence, rare_types, tail_types
 from spacy_longtail.training.filling import corpus_overrides
-from tests.util import invoke, refused, write_files
+from tests.util import ROOT, invoke, refused, write_files
 
-RECORDS = Path(__file__).parents[2] / "benchmarks" / "results" / "training_mentions.jsonl"
+RECORDS = ROOT / "benchmarks" / "results" / "training_mentions.jsonl"
 
 
 @pytest.mark.parametrize(

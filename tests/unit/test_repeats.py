@@ -1,7 +1,6 @@
 import math
 from fractions import Fraction
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +16,6 @@ from spacy_longtail.readers.repeats import (
     sCR,
     sCRD,
 )
-from spacy_longtail.readers.undersampled import kept_tokens
 from spacy_longtail.types import SentenceCounts
 
 ALL = (sC, sCR, sCRD, nsCRD)
@@ -120,25 +118,6 @@ def test_random_policies_reach_their_ratio(n_entity, n_bare, ratio):
             assert found[0] == pytest.approx(found[1])
         else:
             assert fitted(with_entity) == 1 and (not n_bare or fitted(without) == 1)
-
-
-@pytest.mark.parametrize(
-    ("entity", "ratio", "kept"),
-    [
-        ("00000010000", 3, [5, 6, 7]),  # one more on each side
-        ("00000010000", 4, [4, 5, 6, 7, 8]),
-        ("10000000011", 2, [0, 1, 2, 7, 8, 9, 10]),  # 6 at least
-        ("10000000000", 3, [0, 1, 2]),
-        ("0010", 9, [0, 1, 2, 3]),
-        ("0000", 3, []),
-        ("", 3, []),
-    ],
-)
-def test_tokens_around_entities_are_kept(entity, ratio, kept):
-    flags = np.array([c == "1" for c in entity], dtype=bool)
-    assert kept_tokens(flags, ratio).tolist() == kept
-    assert kept_tokens(flags).tolist() == kept_tokens(flags, 3.0).tolist()
-    assert kept_tokens(flags[::-1], ratio).tolist() == sorted(len(entity) - 1 - i for i in kept)
 
 
 @pytest.mark.parametrize("policy", [sCR, RandomUndersampling])

@@ -8,6 +8,7 @@ from .commands import (
     new_file,
     refused,
     run_app,
+    run_python,
     run_script,
     run_spacy,
     tree,

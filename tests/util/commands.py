@@ -1,6 +1,9 @@
 """Commands run in this process, the files that they read, and the files that they write."""
 
+import os
 import pickle
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterable
 from functools import cache
@@ -87,6 +90,19 @@ def run_spacy(*arguments: object) -> str:
     result = CliRunner().invoke(spacy_app, [str(a) for a in arguments])
     assert result.exit_code == 0, result.output
     return result.output
+
+
+def run_python(code: str, *arguments: object, **environment: str) -> str:
+    """What code prints in a process of its own, which comes to its end.
+
+    environment (str): Variables that the process has besides those of this one.
+    """
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=300, env={**os.environ, **environment}
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def run_script(path: Path, *arguments: object) -> Result:

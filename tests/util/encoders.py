@@ -1,4 +1,7 @@
-"""Tiny encoders with random weights, as other packages and `pretrain` write them."""
+"""Tiny encoders with random weights, as other packages and `pretrain` write them.
+
+Where the extra that an encoder needs is not installed, the test that makes it is skipped.
+"""
 
 import shutil
 import tempfile
@@ -9,6 +12,7 @@ from string import ascii_lowercase
 from typing import Any
 
 import numpy as np
+import pytest
 import spacy
 from spacy.training import Example
 
@@ -32,7 +36,8 @@ def tiny_bert(
 
     spells (bool): Whether it spells words that it does not know, so that it tells all words apart.
     """
-    import torch
+    torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
+    pytest.importorskip("transformers", reason="needs the extra 'transformers'")
     from transformers import BertConfig, BertModel, BertTokenizerFast
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -52,8 +57,7 @@ def tiny_bert(
 
 def tiny_cnn(folder: Path) -> Path:
     """A random CNN as `pretrain` writes its pipeline. It knows the toy corpus's words."""
-    import torch
-
+    torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
     from spacy_longtail.pretraining.cnn import CNN, CNNBiEncoder, build_cnn
 
     subwords = [*sorted(toy_words() | set(ascii_lowercase)), *(f"##{x}" for x in ascii_lowercase)]
@@ -101,6 +105,7 @@ def tiny_gliner(
     knows entities of up to three words. settings (Any): Of gliner's config; and bi_encoder, which
     reads the types by themselves.
     """
+    pytest.importorskip("gliner", reason="needs the extra 'gliner'")
     import torch
     from gliner import GLiNERConfig
     from gliner.model import GLiNER

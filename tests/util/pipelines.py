@@ -19,8 +19,8 @@ TOKEN_MODEL = {"@architectures": "longtail.TokenClassifier.v1", "tok2vec": SMALL
 GATE_MODEL = {"@architectures": "longtail.SentenceGate.v1", "tok2vec": SMALL, "hidden_width": 16}
 MRC_MODEL = {
     "@architectures": "longtail.MRC.v1",
-    "tok2vec": {**SMALL, "width": 32, "depth": 2, "window_size": 10},  # each token sees the query
-    "hidden_width": 32,
+    "tok2vec": {**SMALL, "depth": 2, "window_size": 10},  # each token sees the query
+    "hidden_width": 16,
 }
 DESCRIBED_MODEL = {"@architectures": "longtail.DescribedTypes.v1", "width": 16, "tok2vec": SMALL}
 LISTENER = {"@architectures": "spacy.Tok2VecListener.v1", "width": 16, "upstream": "*"}

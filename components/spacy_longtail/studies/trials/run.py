@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from ...errors import Errors, Warnings
 from ...hub import check_models
-from ...output.amounts import number
+from ...output.console import number
 from ...output.targets import check_folder, unless_holds
 from ...training.filling import load_with_corpus_values
 from ...training.pretrained import warn_seen
