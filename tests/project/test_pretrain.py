@@ -42,6 +42,7 @@ pytest.importorskip("transformers", reason="needs the extra 'transformers'")
 
 from spacy_longtail.describers.static import subwords_of_texts  # noqa: E402
 from spacy_longtail.pipes.token.pretrained_head import read_pretrained  # noqa: E402
+from spacy_longtail.pretraining import cnn_learner  # noqa: E402
 from spacy_longtail.pretraining.batches import IGNORED  # noqa: E402
 from spacy_longtail.pretraining.cnn import (  # noqa: E402
     CNN,
@@ -49,6 +50,7 @@ from spacy_longtail.pretraining.cnn import (  # noqa: E402
     Vocabulary,
     add_subwords,
     build_cnn,
+    new_subwords,
     padded,
     read_cnn,
     reduce_columns,
@@ -195,7 +197,7 @@ def test_subwords_of_the_donors_are_added_as_means_of_their_parts(encoder):
     words = Vocabulary(np.array([vocab["Hamina"].orth] * 9, dtype="uint64"), vocab)
     before = model.encoder.vectors.detach().numpy().copy()
 
-    model, longer = add_subwords(model, table, words, 200)
+    model, longer = add_subwords(model, table, new_subwords(table, words, 200))
 
     assert longer.subwords[: len(table.subwords)] == table.subwords
     assert longer.subwords[-1] == "hamina" and len({*longer.subwords}) == len(longer.subwords)
@@ -212,6 +214,16 @@ def test_no_more_subwords_are_added_than_asked_for(donors, encoder, tmp_path):
 
     found = read_cnn(str(trained.model))[1].subwords
     assert found[: len(known)] == known and len(found) == len(known) + 6
+
+
+def test_ties_between_new_subwords_are_broken_alike(encoder):
+    table, vocab = read_cnn(str(encoder))[1], blank().vocab
+    orths = [vocab[word].orth for word in ("gull", "wren", "tern", "skua", "smew", "ruff", "knot")]
+    words = Vocabulary(np.array(orths, dtype="uint64"), vocab)
+
+    first, *others = [new_subwords(table, words, 12) for _ in range(5)]
+
+    assert others == [first] * 4
 
 
 # Killed and resumed
@@ -234,6 +246,28 @@ def test_a_state_that_is_damaged_or_of_other_options(donors, encoder, tmp_path, 
             run(donors, tmp_path, encoder, **change)
     half(tmp_path / "state.pt")
     with pytest.raises(ValueError, match=r"L496.*damaged"):
+        run(donors, tmp_path, encoder)
+
+
+def test_a_resumed_run_has_the_subwords_of_its_vectors(donors, encoder, tmp_path, monkeypatch):
+    """Even if `tokenizers` chooses others by then, such as those of another order."""
+    straight = run(donors, tmp_path / "straight", encoder, new_subwords=6)
+    killed(monkeypatch, 3, (2,), CNNLearner, donors, tmp_path / "out", encoder, new_subwords=6)
+    monkeypatch.setattr(cnn_learner, "new_subwords", lambda *given: new_subwords(*given)[::-1])
+
+    again = run(donors, tmp_path / "out", encoder, new_subwords=6)
+
+    assert table_of(again.nlp).subwords == table_of(straight.nlp).subwords
+    assert same(again.nlp, straight.nlp)
+
+
+def test_a_state_without_subwords_is_refused(donors, encoder, tmp_path, monkeypatch):
+    killed(monkeypatch, 3, (2,), CNNLearner, donors, tmp_path, encoder)
+    state = torch.load(tmp_path / "state.pt", weights_only=True)
+    del state["subwords"]
+    torch.save(state, tmp_path / "state.pt")
+
+    with pytest.raises(ValueError, match=r"L496.*an earlier version wrote it"):
         run(donors, tmp_path, encoder)
 
 

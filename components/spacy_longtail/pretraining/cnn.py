@@ -265,28 +265,39 @@ def new_cnn(teacher: Start, vocabulary: Vocabulary, texts: list[str]) -> CNNStar
     return CNNBiEncoder(CNN(torch.from_numpy(vectors / vectors.std()), N_ROWS)), table
 
 
-def add_subwords(
-    model: CNNBiEncoder, table: SubwordTable, words: Vocabulary, n_subwords: int
-) -> CNNStart:
-    """Add the most useful subwords of the donors' text to a CNN, for languages that are new to it.
+def new_subwords(table: SubwordTable, words: Vocabulary, n_subwords: int) -> list[str]:
+    """Return the most useful subwords of the donors' text that a table does not have.
 
-    The vector of a new subword is at first the mean of the vectors of its parts.
+    table (SubwordTable): The subwords of a CNN.
+    words (Vocabulary): Words of the donors.
+    n_subwords (int): Maximum number of new subwords.
+    """
+    tokenizer = Tokenizer(WordPiece())
+    splitter = tokenizer.pre_tokenizer = BertPreTokenizer()
+    forms = [plain(word) if table.is_plain else word for word in words.words]
+    parts = [part for form in forms for part, _ in splitter.pre_tokenize_str(form)]
+    letters = sorted({letter for part in parts for letter in part})
+    inner = sorted({f"{WITHIN}{letter}" for part in parts for letter in part[1:]})
+    trainer = WordPieceTrainer(
+        vocab_size=len(table.subwords) + n_subwords,  # enough for this number of others
+        show_progress=False,
+        # given in order, since ties are broken by numbers, and letters get theirs at random
+        special_tokens=[*letters, *inner],
+        continuing_subword_prefix=WITHIN,
+    )
+    pairs = zip(forms, words.counts.tolist(), strict=True)  # frequent words must not rule the choice
+    tokenizer.train_from_iterator((" ".join([form] * round(n**0.5)) for form, n in pairs), trainer)
+    known, ids = {*table.subwords}, tokenizer.get_vocab()
+    return [subword for subword in sorted(ids, key=ids.__getitem__) if subword not in known][:n_subwords]
+
+
+def add_subwords(model: CNNBiEncoder, table: SubwordTable, new: list[str]) -> CNNStart:
+    """Add subwords to a CNN. Each starts with the mean of the vectors of its parts.
 
     model (CNNBiEncoder): The model; changed in place.
     table (SubwordTable): Its subwords.
-    words (Vocabulary): Words of the donors.
-    n_subwords (int): Maximum number of subwords to add.
+    new (List[str]): The subwords to add.
     """
-    tokenizer = Tokenizer(WordPiece())
-    tokenizer.pre_tokenizer = BertPreTokenizer()
-    size = len(table.subwords) + n_subwords  # enough for this number of others
-    trainer = WordPieceTrainer(vocab_size=size, show_progress=False, continuing_subword_prefix=WITHIN)
-    forms = [plain(word) if table.is_plain else word for word in words.words]
-    pairs = zip(forms, words.counts.tolist(), strict=True)  # frequent words must not rule the choice
-    tokenizer.train_from_iterator((" ".join([form] * round(n**0.5)) for form, n in pairs), trainer)
-    known, found = {*table.subwords}, tokenizer.get_vocab()
-    new = [subword for subword in sorted(found, key=found.__getitem__) if subword not in known]
-    del new[n_subwords:]
     vectors = torch.from_numpy(table.means(table.parts(new)))
     model.encoder.vectors = nn.Parameter(torch.cat([model.encoder.vectors.detach(), vectors]))
     return model, SubwordTable(NO_SUBWORDS.vectors, [*table.subwords, *new], table.is_plain)

@@ -1,6 +1,6 @@
 """Learner of a CNN, which may learn the predictions and the states of a transformer."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -22,6 +22,7 @@ from .cnn import (
     add_subwords,
     build_cnn,
     new_cnn,
+    new_subwords,
     padded,
     reduce_columns,
 )
@@ -46,6 +47,7 @@ class CNNLearner(BiEncoderLearner):
     donors (List[Donor]): The donors.
     options (PretrainOptions): The options.
     say (Callable[[str], None]): Called with messages on the progress.
+    subwords (Sequence[str]): Subwords of the interrupted run that is resumed, if any.
     """
 
     model: CNNBiEncoder
@@ -57,11 +59,16 @@ class CNNLearner(BiEncoderLearner):
         donors: list[Donor],
         options: PretrainOptions,
         say: Callable[[str], None],
+        subwords: Sequence[str] = (),
     ) -> None:
         vocab = donors[0].train[0].vocab
         if start and options.new_subwords:
             orths = np.concatenate([doc.to_array(ORTH) for donor in donors for doc in donor.train])
-            start = add_subwords(*start, Vocabulary(orths, vocab), options.new_subwords)
+            # another version of `tokenizers` may choose others
+            new = list(subwords[len(start[1].subwords) :]) or new_subwords(
+                start[1], Vocabulary(orths, vocab), options.new_subwords
+            )
+            start = add_subwords(*start, new)
         # without a teacher, there are weights to start from
         cutter = (
             SubwordTokenizer(teacher.tokenizer) if teacher else TableCutter(cast(CNNStart, start)[1])
@@ -118,6 +125,11 @@ class CNNLearner(BiEncoderLearner):
     def describe(self, texts: Tensor) -> Tensor:
         """Return the vectors of labels, computed anew since those of their subwords change."""
         return self.model.describe(self.labels[texts])
+
+    @property
+    def subwords(self) -> list[str]:
+        """Subwords of the CNN, whose order is that of their vectors."""
+        return self.table.subwords
 
     def write(self, nlp: Language, name: str, folder: Path) -> None:
         """Add the trained components to an empty pipeline, and write it.

@@ -1,7 +1,7 @@
 """Learners, which train bi-encoders on donors. The learner of a CNN is in `cnn_learner`."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
@@ -129,6 +129,11 @@ class BiEncoderLearner(ABC):
         texts (Tensor): Indices of the label texts, shape (n_types,).
         """
         return self.vectors[texts]
+
+    @property
+    def subwords(self) -> list[str]:
+        """Subwords that are not those of the start; empty for a transformer."""
+        return []
 
     @abstractmethod
     def write(self, nlp: Language, name: str, folder: Path) -> None:
@@ -269,7 +274,8 @@ class BiEncoderLearner(ABC):
         """
         weights, optimizer = self.module.state_dict(), self.optimizer.state_dict()
         file = BytesIO()
-        torch.save({**progress, "weights": weights, "optimizer": optimizer}, file)
+        state = {**progress, "subwords": self.subwords, "weights": weights, "optimizer": optimizer}
+        torch.save(state, file)
         write_file(path, file.getvalue())
 
     def load(self, state: Block) -> None:
@@ -286,6 +292,7 @@ class TransformerLearner(BiEncoderLearner):
     donors (List[Donor]): The donors.
     options (PretrainOptions): The options.
     say (Callable[[str], None]): Called with messages on the progress.
+    subwords (Sequence[str]): Not used: a transformer keeps its subwords.
     """
 
     model: BiEncoder
@@ -297,6 +304,7 @@ class TransformerLearner(BiEncoderLearner):
         donors: list[Donor],
         options: PretrainOptions,
         say: Callable[[str], None],
+        subwords: Sequence[str] = (),
     ) -> None:
         super().__init__(donors, options, PretrainRates(), SubwordTokenizer(start.tokenizer))
         self.tokenizer = start.tokenizer

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import mean
@@ -72,7 +72,7 @@ def pretrain(
     options = options._replace(steps=options.steps or (CNN_STEPS if is_cnn else TRANSFORMER_STEPS))
     state = _state(output, _key(folders, exclude, options))
     fix_random_seed(options.seed)
-    learner = _learner(folders, options, exclude, is_cnn, say)
+    learner = _learner(folders, options, exclude, is_cnn, say, state.get("subwords", ()))
     donors = []
     for donor in learner.donors:
         donors.append(
@@ -169,6 +169,10 @@ def _state(output: Path, key: str) -> Block:
         raise _not_resumable(
             path, f"it is damaged ({type(error).__name__}: {error})", "Delete it"
         ) from error
+    if path != record and "subwords" not in state:
+        raise _not_resumable(
+            path, "an earlier version wrote it, without the subwords of its vectors", "Delete it"
+        )
     if is_other:
         raise _not_resumable(
             output, "it holds a pretraining with other options or donors", "Name a new folder"
@@ -188,6 +192,7 @@ def _learner(
     exclude: list[Path],
     is_cnn: bool,
     say: Callable[[str], None],
+    subwords: Sequence[str],
 ) -> "BiEncoderLearner":
     """Load the encoder, the teacher and the donors."""
     from .cnn import read_cnn
@@ -203,7 +208,7 @@ def _learner(
     teacher = None if options.teacher is None else read_start(options.teacher, role=TEACHER)
     lang = common_language(read_declared(folder)[1].lang for folder in folders)
     donors = read_donors(folders, exclude, options.parts, blank(lang, "words").vocab)
-    return (CNNLearner if is_cnn else TransformerLearner)(start, teacher, donors, options, say)
+    return (CNNLearner if is_cnn else TransformerLearner)(start, teacher, donors, options, say, subwords)
 
 
 def _train(learner: "BiEncoderLearner", path: Path, state: Block, options: PretrainOptions) -> None:
