@@ -19,7 +19,7 @@ from spacy_longtail.pretraining.donors import read_donors
 from spacy_longtail.training.filling import load_with_corpus_values
 from spacy_longtail.training.loading import load_weights
 from spacy_longtail.training.seen import SEEN_FILE as SEEN
-from spacy_longtail.training.seen import sketch
+from spacy_longtail.training.seen import read_seen, sketch, write_seen
 from tests.project.pretraining import RATES, check_scores, killed, resumed
 from tests.project.pretraining import run_pretrain as run
 from tests.util import (
@@ -337,6 +337,51 @@ def test_what_is_written(trained, donors):
     check_scores(nlp, read, scores)
     W, b = (output_of(nlp.get_pipe("ner").model).get_param(name) for name in "Wb")
     assert W[0].any() and not W[1:].any() and not b[1:].any()  # no residual
+
+
+SENTENCE = "The Fram left Oslo at noon ."
+
+
+@pytest.fixture
+def earlier(encoder, tmp_path):
+    """A CNN that was pretrained on another corpus, with a licence that asks for attribution."""
+    folder = Path(shutil.copytree(encoder, tmp_path / "earlier"))
+    write_seen(folder, [Doc(blank().vocab, words=f"{SENTENCE} {i}".split()) for i in range(40)])
+    meta = srsly.read_json(folder / "meta.json")
+    srsly.write_json(
+        folder / "meta.json", {**meta, "sources": [{"name": "news", "license": "CC BY 4.0"}]}
+    )
+    return folder
+
+
+def test_sentences_of_the_encoder_to_start_from_stay_known(earlier, donors, tmp_path):
+    trained = run(donors, tmp_path / "out", earlier, steps=1)
+
+    new = sketch(
+        doc for donor in read_donors(donors, [], ["train"], blank().vocab) for doc in donor.train
+    )
+    assert read_seen(trained.model).tolist() == sorted({*read_seen(earlier).tolist(), *new.tolist()})
+
+
+def test_a_damaged_list_of_known_sentences_is_refused_before_training(earlier, donors, tmp_path):
+    (earlier / SEEN).write_bytes(b"12345")
+
+    with pytest.raises(ValueError, match=r"L274.*seen\.bin is damaged"):
+        run(donors, tmp_path / "out", earlier)
+    assert not (tmp_path / "out").exists()
+
+
+def test_sources_of_the_encoder_to_start_from_are_kept(earlier, donors, tmp_path):
+    trained = run(donors, tmp_path / "out", earlier, steps=1)
+
+    news = {"name": "news", "license": "CC BY 4.0"}
+    assert spacy.load(trained.model).meta["sources"] == [news, *SOURCES]
+
+
+def test_sources_of_a_teacher_are_kept(teacher, donors, tmp_path):
+    trained = run(donors[1:], tmp_path / "out", "cnn", steps=1, teacher=str(teacher))
+
+    assert trained.nlp.meta["sources"] == SOURCES
 
 
 # What it is good for

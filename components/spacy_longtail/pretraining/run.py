@@ -24,8 +24,9 @@ from ..output.targets import check_folder, check_outside, unless_holds
 from ..output.writing import replacing
 from ..pipes.sources import add_sources
 from ..settings import unused
+from ..training.loading import sources_of_encoder
 from ..training.provenance import file_content, installed_versions, json_checksum, with_short_paths
-from ..training.seen import write_seen
+from ..training.seen import read_seen, write_seen
 from ..types import Block
 from .donors import PretrainOptions, common_language, read_donors, unusable
 
@@ -71,6 +72,8 @@ def pretrain(
     _check_kind(options, is_cnn)
     options = options._replace(steps=options.steps or (CNN_STEPS if is_cnn else TRANSFORMER_STEPS))
     state = _state(output, _key(folders, exclude, options))
+    start = None if options.encoder == CNN else options.encoder
+    seen_before = () if start is None else read_seen(Path(start)).tolist()
     fix_random_seed(options.seed)
     learner = _learner(folders, options, exclude, is_cnn, say, state.get("subwords", ()))
     donors = []
@@ -103,10 +106,13 @@ def pretrain(
         "scores": state["scores"],
     }
     nlp = blank(common_language(d.lang for d in learner.donors), learner.donors[0].tokens)
+    encoders = (name for name in (start, options.teacher) if name is not None)
+    add_sources(nlp, [source for name in encoders for source in sources_of_encoder(name)])
     add_sources(nlp, [{"name": donor.name} for donor in learner.donors])
     with replacing(output, [output / STATE]) as new:  # the state is replaced by the results
         learner.write(nlp, str(output / MODEL), new / MODEL)
-        write_seen(new / MODEL, (doc for donor in learner.donors for doc in donor.train))
+        sentences = (doc for donor in learner.donors for doc in donor.train)
+        write_seen(new / MODEL, sentences, seen_before)
         srsly.write_json(new / RECORD, record, indent=1)
     return nlp, record
 
