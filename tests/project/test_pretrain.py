@@ -188,6 +188,16 @@ def test_encoders_that_are_no_start_of_a_cnn(options, code, donors, encoder, tmp
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [({"settings": {"training.encoder_rat": 0.1}}, "L001.*encoder_rat"), ({"gpu_id": 99}, "L515")],
+    ids=str,
+)
+def test_options_are_checked_before_anything_is_loaded(options, code, donors, tmp_path):
+    with pytest.raises(ValueError, match=code):
+        run(donors, tmp_path / "out", tmp_path / "no_encoder", **options)
+
+
 # Subwords of other languages
 
 

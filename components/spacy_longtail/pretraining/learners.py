@@ -94,16 +94,9 @@ class BiEncoderLearner(ABC):
         n_random_texts: int = 0,
     ) -> None:
         self.donors, self.options = donors, options
-        self.rates = _rates(options, rates)
+        self.rates = rates_of(options, rates)
         self.near, self.teacher_weight, self.n_random_texts = NEAR, teacher_weight, n_random_texts
-        if options.gpu_id >= torch.cuda.device_count():
-            raise ValueError(
-                Errors.L515.format(
-                    gpu_id=options.gpu_id,
-                    problem=f"torch finds {torch.cuda.device_count()} CUDA devices",
-                )
-            )
-        self.device = torch.device("cpu" if options.gpu_id < 0 else f"cuda:{options.gpu_id}")
+        self.device = device_of(options.gpu_id)
         self.on_gpu = self.device.type == "cuda"
         self.stream: Iterator[DonorBatch] | None = None
         self.texts: dict[str, int] = {}  # distinct label texts with their indices
@@ -346,8 +339,24 @@ class TransformerLearner(BiEncoderLearner):
         write_transformer(nlp, folder, weights)
 
 
-def _rates(options: PretrainOptions, default: PretrainRates) -> PretrainRates:
-    """Return the rates with the changes of `--set`."""
+def device_of(gpu_id: int) -> torch.device:
+    """Return the device to train on.
+
+    gpu_id (int): Number of the GPU, or -1 for the CPU.
+    RAISES (ValueError): If there is no such GPU (L515).
+    """
+    if gpu_id >= (n := torch.cuda.device_count()):
+        raise ValueError(Errors.L515.format(gpu_id=gpu_id, problem=f"torch finds {n} CUDA devices"))
+    return torch.device("cpu" if gpu_id < 0 else f"cuda:{gpu_id}")
+
+
+def rates_of(options: PretrainOptions, default: PretrainRates) -> PretrainRates:
+    """Return the rates with the changes of `--set`.
+
+    options (PretrainOptions): The options.
+    default (PretrainRates): The rates without changes.
+    RAISES (ValueError): If a name or a value is invalid (L001).
+    """
     changed = {}
     for name, value in options.settings.items():
         if name not in [f"training.{known}" for known in default._fields]:

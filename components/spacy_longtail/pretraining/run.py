@@ -70,6 +70,10 @@ def pretrain(
         import transformers  # noqa: F401
     is_cnn = _is_cnn(options)
     _check_kind(options, is_cnn)
+    from .learners import PretrainRates, device_of, rates_of
+
+    rates_of(options, PretrainRates())  # checked before encoders and donors are loaded
+    device_of(options.gpu_id)
     options = options._replace(steps=options.steps or (CNN_STEPS if is_cnn else TRANSFORMER_STEPS))
     state = _state(output, _key(folders, exclude, options))
     start = None if options.encoder == CNN else options.encoder
