@@ -45,7 +45,13 @@ def pretrain_command(
         float | None,
         Option(min=0, max=1, help="Fraction of the batches with free-text types.", show_default="0.6"),
     ] = None,
-    parts: Annotated[str, Option(help="Parts of the donors to train on, such as train,dev.")] = "train",
+    parts: Annotated[
+        str,
+        Option(
+            help="Parts of the donors to train on, such as train,dev, which all must have. By default, "
+            "a donor that was not split is trained on as a whole."
+        ),
+    ] = "train",
     layers: Annotated[
         int | None,
         Option(min=1, help="Number of layers of the transformer to keep.", show_default="all"),
