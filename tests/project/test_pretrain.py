@@ -259,6 +259,16 @@ def test_a_state_that_is_damaged_or_of_other_options(donors, encoder, tmp_path, 
         run(donors, tmp_path, encoder)
 
 
+def test_a_donor_may_be_renamed_before_a_run_is_resumed(donors, encoder, tmp_path, monkeypatch):
+    straight = run(donors, tmp_path / "straight", encoder)
+    killed(monkeypatch, 9, (4,), CNNLearner, donors, tmp_path / "out", encoder)
+    renamed = [Path(shutil.copytree(donor, tmp_path / f"{donor.name}2")) for donor in donors]
+
+    again = run(renamed, tmp_path / "out", encoder)
+
+    assert same(again.nlp, straight.nlp)
+
+
 def test_a_resumed_run_has_the_subwords_of_its_vectors(donors, encoder, tmp_path, monkeypatch):
     """Even if `tokenizers` chooses others by then, such as those of another order."""
     straight = run(donors, tmp_path / "straight", encoder, new_subwords=6)

@@ -223,7 +223,7 @@ class Batches(IterableDataset):
         worker = get_worker_info()  # torch takes the batches of its workers in turn
         turn, n = (worker.id, worker.num_workers) if worker else (0, 1)
         weights = [donor.weight for donor in self.donors]
-        streams = [self._stream(donor) for donor in self.donors]
+        streams = [self._stream(i) for i in range(len(self.donors))]
         for number in count():
             rng = Random(f"{self.seed}-{number}")
             i = rng.choices(range(len(weights)), weights)[0]
@@ -231,11 +231,11 @@ class Batches(IterableDataset):
             if number >= self.start and (number - self.start) % n == turn:
                 yield batch_of(self.donors[i], sentences, rng, self.near)
 
-    def _stream(self, donor: PackedDonor) -> Iterator[list[Sentence]]:
+    def _stream(self, i: int) -> Iterator[list[Sentence]]:
         """Yield sentences of similar length. All have been yielded once before any is repeated."""
-        rng = Random(f"{self.seed}-{donor.name}")
+        rng = Random(f"{self.seed}-donor-{i}")  # not by its name: its folder may be renamed
         while True:
-            order = list(donor.train)
+            order = list(self.donors[i].train)
             rng.shuffle(order)
             batches: list[list[Sentence]] = []
             for start in range(0, len(order), POOL_SIZE):
