@@ -198,6 +198,18 @@ def test_options_are_checked_before_anything_is_loaded(options, code, donors, tm
         run(donors, tmp_path / "out", tmp_path / "no_encoder", **options)
 
 
+def test_a_teacher_cache_in_the_output_is_refused(donors, encoder, tmp_path):
+    cache = tmp_path / "out" / "cache"
+    with pytest.raises(ValueError, match=r"L001.*--teacher-cache.*outside .*out, found .*cache"):
+        run(donors, tmp_path / "out", encoder, teacher=str(encoder), teacher_cache=cache)
+
+
+def test_a_teacher_cache_in_a_donor_is_refused(donors, encoder, tmp_path):
+    cache = donors[1] / "cache"
+    with pytest.raises(ValueError, match=r"L001.*--teacher-cache.*outside .*ships, found .*cache"):
+        run(donors, tmp_path / "out", encoder, teacher=str(encoder), teacher_cache=cache)
+
+
 # Subwords of other languages
 
 

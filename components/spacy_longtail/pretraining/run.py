@@ -70,6 +70,8 @@ def pretrain(
         import transformers  # noqa: F401
     is_cnn = _is_cnn(options)
     _check_kind(options, is_cnn)
+    if options.teacher_cache is not None:
+        _check_cache(options.teacher_cache, [output, *folders, *exclude])
     from .learners import PretrainRates, device_of, rates_of
 
     rates_of(options, PretrainRates())  # checked before encoders and donors are loaded
@@ -119,6 +121,20 @@ def pretrain(
         write_seen(new / MODEL, sentences, seen_before)
         srsly.write_json(new / RECORD, record, indent=1)
     return nlp, record
+
+
+def _check_cache(cache: Path, folders: list[Path]) -> None:
+    """Refuse a cache in the output or a corpus, because a resumed run must find them unchanged."""
+    place = cache.resolve()
+    if inside := [folder for folder in folders if folder.resolve() in (place, *place.parents)]:
+        raise ValueError(
+            Errors.L001.format(
+                name="--teacher-cache",
+                rule=f"a folder outside {inside[0]}",
+                value=str(cache),
+                fix="Name another folder.",
+            )
+        )
 
 
 def _is_cnn(options: PretrainOptions) -> bool:
