@@ -55,7 +55,7 @@ from spacy_longtail.pretraining.cnn import (  # noqa: E402
     read_cnn,
     reduce_columns,
 )
-from spacy_longtail.pretraining.cnn_learner import CNNLearner  # noqa: E402
+from spacy_longtail.pretraining.learners import Learner  # noqa: E402
 
 CONFIG = config_file("pretrained_cnn")
 SOURCES = [{"name": "toy"}, {"name": "ships"}]
@@ -143,12 +143,12 @@ def teacher(donors, tmp_path_factory):
     """A tiny transformer that has learnt the donors."""
     folder = tmp_path_factory.mktemp("teacher")
     bert, quick = tiny_bert(folder / "bert", width=64, spells=True), dict.fromkeys(RATES, 0.01)
-    given = {"steps": 60, "words": 100, "evaluations": 1, "settings": quick}
+    given = {"steps": 60, "batch_size": 100, "evaluations": 1, "settings": quick}
     return run(donors, folder / "out", bert, **given).model
 
 
 def test_a_new_cnn_learns_from_a_teacher(donors, teacher, tmp_path):
-    new = {"teacher": str(teacher), "words": 60, "steps": 80}
+    new = {"teacher": str(teacher), "batch_size": 60, "steps": 80}
     trained = run(donors, tmp_path / "out", "cnn", **new)
     assert trained.record["options"]["teacher"] and trained.record["steps"] == 80
     trained.model.rename(tmp_path / "moved")  # it has its vectors wherever it lies
@@ -256,13 +256,13 @@ def test_a_run_that_was_killed_comes_to_the_same_weights(
     killed_at, saves, donors, encoder, tmp_path, monkeypatch
 ):
     place = (monkeypatch, tmp_path, donors, encoder)
-    straight, again = resumed(*place, CNNLearner, killed_at, saves, seed=3)
+    straight, again = resumed(*place, killed_at, saves, seed=3)
     assert same(straight.nlp, again.nlp) and [step for step, _ in again.scores] == [4, 8, 12]
     assert not same(straight.nlp, run(donors, tmp_path / "other", encoder, seed=4).nlp)
 
 
 def test_a_state_that_is_damaged_or_of_other_options(donors, encoder, tmp_path, monkeypatch):
-    killed(monkeypatch, 3, (2,), CNNLearner, donors, tmp_path, encoder)
+    killed(monkeypatch, 3, (2,), donors, tmp_path, encoder)
     for change in ({"seed": 1}, {"steps": 13}, {"settings": {"training.dropout": 0.4}}):
         with pytest.raises(ValueError, match=r"L496.*other options"):
             run(donors, tmp_path, encoder, **change)
@@ -273,7 +273,7 @@ def test_a_state_that_is_damaged_or_of_other_options(donors, encoder, tmp_path, 
 
 def test_a_donor_may_be_renamed_before_a_run_is_resumed(donors, encoder, tmp_path, monkeypatch):
     straight = run(donors, tmp_path / "straight", encoder)
-    killed(monkeypatch, 9, (4,), CNNLearner, donors, tmp_path / "out", encoder)
+    killed(monkeypatch, 9, (4,), donors, tmp_path / "out", encoder)
     renamed = [Path(shutil.copytree(donor, tmp_path / f"{donor.name}2")) for donor in donors]
 
     again = run(renamed, tmp_path / "out", encoder)
@@ -284,7 +284,7 @@ def test_a_donor_may_be_renamed_before_a_run_is_resumed(donors, encoder, tmp_pat
 def test_a_resumed_run_has_the_subwords_of_its_vectors(donors, encoder, tmp_path, monkeypatch):
     """Even if `tokenizers` chooses others by then, such as those of another order."""
     straight = run(donors, tmp_path / "straight", encoder, new_subwords=6)
-    killed(monkeypatch, 3, (2,), CNNLearner, donors, tmp_path / "out", encoder, new_subwords=6)
+    killed(monkeypatch, 3, (2,), donors, tmp_path / "out", encoder, new_subwords=6)
     monkeypatch.setattr(cnn_learner, "new_subwords", lambda *given: new_subwords(*given)[::-1])
 
     again = run(donors, tmp_path / "out", encoder, new_subwords=6)
@@ -294,7 +294,7 @@ def test_a_resumed_run_has_the_subwords_of_its_vectors(donors, encoder, tmp_path
 
 
 def test_a_state_without_subwords_is_refused(donors, encoder, tmp_path, monkeypatch):
-    killed(monkeypatch, 3, (2,), CNNLearner, donors, tmp_path, encoder)
+    killed(monkeypatch, 3, (2,), donors, tmp_path, encoder)
     state = torch.load(tmp_path / "state.pt", weights_only=True)
     del state["subwords"]
     torch.save(state, tmp_path / "state.pt")
@@ -332,14 +332,14 @@ def test_there_are_as_many_evaluations_as_asked_for(donors, encoder, tmp_path):
 
 
 def test_a_batch_without_annotation_has_no_loss(donors, encoder, tmp_path, monkeypatch):
-    losses, loss = [], CNNLearner.loss
+    losses, loss = [], Learner.loss
 
     def with_bare_batch(self, batch):
         bare = batch._replace(gold=torch.full_like(batch.gold, IGNORED))
         losses.append(loss(self, bare).item())
         return loss(self, batch)
 
-    monkeypatch.setattr(CNNLearner, "loss", with_bare_batch)
+    monkeypatch.setattr(Learner, "loss", with_bare_batch)
 
     run(donors, tmp_path / "out", encoder, steps=2, evaluations=1)
 
@@ -546,19 +546,19 @@ def test_a_described_type_has_a_name_that_a_config_can_hold(tmp_path):
 def test_the_command(donors, tmp_path):
     test = ["THE rain  fell for hours .", "Rome fell ."]
     target = corpus_of(tmp_path / "target", train=SENTENCES, test=test)
-    arguments = ["--steps", 4, "--words", 20, "--evaluations", 1, "--exclude", target, "--json"]
+    arguments = ["--steps", 4, "--batch-size", 20, "--evaluations", 1, "--exclude", target, "--json"]
     rates = [f"--set={name}={value}" for name, value in RATES.items()]
     arguments += [*rates, "--set", "training.dropout=0.25"]
     shown = run_app("pretrain", *donors, "-o", tmp_path / "out", *arguments)
     record = json.loads((tmp_path / "out" / "pretrain.json").read_text(encoding="utf8"))
     printed = json.loads(shown.stdout[shown.stdout.index("{") :])
     assert printed["model"] == str(tmp_path / "out" / "model") and printed["key"] == record["key"]
-    assert [d["left_out"] for d in record["donors"]] == [1, 0] and record["excluded"] == ["target"]
+    assert [d["excluded"] for d in record["donors"]] == [1, 0] and record["excluded"] == ["target"]
     assert record["options"]["settings"]["training.dropout"] == 0.25
 
 
 def test_the_removed_option_bits_is_ignored_with_a_message(donors, encoder, tmp_path):
-    given = ["--encoder", encoder, "--steps", 1, "--words", 20, "--bits", 8, 8, 8]
+    given = ["--encoder", encoder, "--steps", 1, "--batch-size", 20, "--bits", 8, 8, 8]
 
     shown = run_app("pretrain", donors[0], "-o", tmp_path / "out", *given)
 

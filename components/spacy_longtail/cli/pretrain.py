@@ -9,11 +9,11 @@ from wasabi import msg
 from ..output.amounts import percent
 from ..output.console import echo
 from ..pretraining import MODEL, PretrainOptions, pretrain
-from .app import KNOWLEDGE_PANEL, Code, GpuId, Json, app, print_json, print_table
+from .app import KNOWLEDGE_PANEL, Code, GpuId, Json, WithEarlierNames, app, print_json, print_table
 from .options import Output, Seed, read_names, read_settings
 
 
-@app.command("pretrain", rich_help_panel=KNOWLEDGE_PANEL)
+@app.command("pretrain", cls=WithEarlierNames, rich_help_panel=KNOWLEDGE_PANEL)
 def pretrain_command(
     donors: Annotated[
         list[Path],
@@ -38,7 +38,7 @@ def pretrain_command(
         int | None,
         Option(min=1, help="Number of training steps.", show_default="12000, transformers 6000"),
     ] = None,
-    words: Annotated[
+    batch_size: Annotated[
         int, Option(min=1, help="Maximum number of subwords in a batch, padding included.")
     ] = 8192,
     share: Annotated[
@@ -94,7 +94,7 @@ def pretrain_command(
     options = PretrainOptions(
         encoder=encoder,
         steps=steps,
-        words=words,
+        batch_size=batch_size,
         parts=read_names("--parts", parts),
         evaluations=evaluations,
         seed=seed,
@@ -110,7 +110,7 @@ def pretrain_command(
     _, record = pretrain(donors, output, options, exclude or [], lambda text: echo(text, err=True))
     if as_json:
         return print_json({**record, "model": str(output / MODEL)})
-    excluded = {donor["name"]: f"{donor['left_out']:,}" for donor in record["donors"]}
+    excluded = {donor["name"]: f"{donor['excluded']:,}" for donor in record["donors"]}
     rows = [
         (
             score["name"],

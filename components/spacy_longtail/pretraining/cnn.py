@@ -27,7 +27,7 @@ from ..training.loading import load_pipeline
 from ..types import Block
 from .donors import unusable
 from .matcher import Matcher, add_described_ner, head_of, read_weights, write_weights
-from .transformer import ENCODER, Start
+from .transformer import ENCODER, TransformerStart
 
 ATTRIBUTES = ("NORM", "PREFIX", "SUFFIX", "SHAPE")
 WORD_STARTS = ("\u2581", "\u0120")  # mark of a word's first subword: SentencePiece, byte pairs
@@ -235,13 +235,13 @@ def subwords_of(tokenizer: Tokenizer) -> dict[str, int]:
     return subwords
 
 
-def new_cnn(teacher: Start, vocabulary: Vocabulary, texts: list[str]) -> CNNStart:
+def new_cnn(teacher: TransformerStart, vocabulary: Vocabulary, texts: list[str]) -> CNNStart:
     """Return a new CNN and its table, with those subwords of a teacher that occur in the donors.
 
     The vector of a subword consists of its states in the label encoder and in the teacher, where
     it is encoded alone, projected to the directions in which frequent subwords differ most.
 
-    teacher (Start): The transformer.
+    teacher (TransformerStart): The transformer.
     vocabulary (Vocabulary): Words of the donors.
     texts (List[str]): Label texts of the donors.
     """
@@ -254,9 +254,9 @@ def new_cnn(teacher: Start, vocabulary: Vocabulary, texts: list[str]) -> CNNStar
     is_kept[[*chain.from_iterable(subwords_of_texts(whole, texts))]] = True
     kept = np.flatnonzero(is_kept)
     table = SubwordTable(NO_SUBWORDS.vectors, [whole.subwords[i] for i in kept], is_plain)
-    pieces, ends = np.array(list(ids.values()))[kept], SubwordTokenizer(tokenizer).ends
+    kept_ids, ends = np.array(list(ids.values()))[kept], SubwordTokenizer(tokenizer).ends
     encoders = (teacher.labels, teacher.model.encoder)
-    X = np.concatenate([_states_alone(own, pieces, *ends) for own in encoders], axis=1)
+    X = np.concatenate([_states_alone(own, kept_ids, *ends) for own in encoders], axis=1)
     weights = (counts[kept] + SMOOTHING) ** 0.5
     weights /= weights.sum()
     X -= weights @ X
@@ -314,9 +314,9 @@ def _min_count(subword: str) -> int:
 
 
 @torch.no_grad()
-def _states_alone(encoder: Any, pieces: np.ndarray, before: list[int], after: list[int]) -> np.ndarray:
+def _states_alone(encoder: Any, subwords: np.ndarray, before: list[int], after: list[int]) -> np.ndarray:
     """Encode each subword without context, normalized to length 1: (n_subwords, hidden)."""
-    rows = torch.tensor([[*before, piece, *after] for piece in pieces.tolist()]).split(BATCH_SIZE)
+    rows = torch.tensor([[*before, i, *after] for i in subwords.tolist()]).split(BATCH_SIZE)
     device = next(encoder.parameters()).device
     states = [encoder.eval()(input_ids=ids.to(device)).last_hidden_state[:, len(before)] for ids in rows]
     return functional.normalize(torch.cat(states).double(), dim=1).cpu().numpy()
@@ -331,20 +331,26 @@ def read_cnn(name: str) -> CNNStart:
     nlp = load_pipeline(name)
     head = head_of(nlp)
     config = {} if head is None else nlp.config["components"]["tok2vec"].get("model", {})
-    embed, encode = config.get("embed", {}), config.get("encode", {})
-    block = _tok2vec(embed.get("width"), embed.get("rows"), encode.get("depth"), embed.get("subwords"))
-    if head is None or config != block:
+    if head is None or not _is_own_cnn(config):
         raise unusable(
             name,
             problem=f"it is not a pretrained CNN. Its components: {', '.join(nlp.pipe_names) or 'none'}",
             fix="Name the folder model/ that `pretrain` wrote for a CNN, or en_longtail_cnn",
             role=ENCODER,
         )
+    embed, encode = config["embed"], config["encode"]
     table: SubwordTable = _nodes(nlp, NAME)[0].attrs["subwords"]
     cnn = CNN(torch.from_numpy(table.vectors.expand()), embed["rows"], embed["width"], encode["depth"])
     model = CNNBiEncoder(cnn, head.get_dim("nM"))
     read_weights(_pairs(nlp, model))
     return model, table
+
+
+def _is_own_cnn(config: Block) -> bool:
+    """Return whether the model of a tok2vec is a CNN as `build_cnn` makes it, of any size."""
+    embed, encode = config.get("embed", {}), config.get("encode", {})
+    sizes = (embed.get("width"), embed.get("rows"), encode.get("depth"))
+    return config == _tok2vec(*sizes, embed.get("subwords"))
 
 
 def build_cnn(model: CNNBiEncoder, table: SubwordTable, name: str, nlp: Language) -> None:

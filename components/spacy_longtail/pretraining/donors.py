@@ -36,7 +36,7 @@ class PretrainOptions(NamedTuple):
 
     encoder: str = "en_longtail_cnn"  # pipeline to start from, "cnn" for a new one, or a transformer
     steps: int | None = None  # null is 12,000 for a CNN, 6,000 for a transformer
-    words: int = 8_192  # maximum number of subwords in a batch, padding included
+    batch_size: int = 8_192  # maximum number of subwords in a batch, padding included
     parts: tuple[str, ...] = DEFAULT_PARTS  # parts of the donors to train on
     evaluations: int = 10  # number of evaluations on the donors
     seed: int = 0  # random seed of weights, batches and dropout
