@@ -105,9 +105,7 @@ def pack_donors(
     RAISES (ValueError): If a share is given and all donors are of one kind (L213).
     """
     label_texts: dict[str, int] = {}
-    packed = [pack(donor, cutter, label_texts) for donor in donors]
-    for donor, own in zip(donors, packed, strict=True):
-        own.has_teacher = teacher_lang in (donor.lang, MIXED)
+    packed = [pack(donor, cutter, label_texts, teacher_lang) for donor in donors]
     _set_sampling_weights(packed, share)
     return TrainingData(donors, packed, label_texts)
 
@@ -130,7 +128,9 @@ def _set_sampling_weights(packed: list[PackedDonor], share: float | None) -> Non
             donor.weight = size / sum(sizes) * (fraction if is_mixed else 1.0)
 
 
-def pack(donor: Donor, cutter: Cutter, label_texts: dict[str, int]) -> PackedDonor:
+def pack(
+    donor: Donor, cutter: Cutter, label_texts: dict[str, int], teacher_lang: str | None = None
+) -> PackedDonor:
     """Return a donor as arrays.
 
     The label texts of a type are its descriptions, and its name alone if no other type has it.
@@ -139,6 +139,7 @@ def pack(donor: Donor, cutter: Cutter, label_texts: dict[str, int]) -> PackedDon
     donor (Donor): The donor.
     cutter (Cutter): Splits words into subwords.
     label_texts (Dict[str, int]): Label texts of all donors with their numbers; new ones are added.
+    teacher_lang (Optional[str]): Language of a teacher.
     """
     names = {label: NOTE.sub("", text) for label, text in donor.descriptions.items()}
     counts = Counter(name.casefold() for name in names.values())
@@ -155,6 +156,7 @@ def pack(donor: Donor, cutter: Cutter, label_texts: dict[str, int]) -> PackedDon
         label_ids=label_ids,
         train=_pack(donor, donor.train, cutter),
         dev=_pack(donor, donor.dev, cutter),
+        has_teacher=teacher_lang in (donor.lang, MIXED),
     )
 
 

@@ -83,7 +83,7 @@ class CNN(nn.Module):
     def __init__(self, vectors: Tensor, rows: Sequence[int], width: int = 96, depth: int = 4) -> None:
         super().__init__()
         self.width, self.depth = width, depth
-        tables = [nn.Parameter(torch.empty(n, width).uniform_(-0.1, 0.1)) for n in rows]
+        tables = (nn.Parameter(torch.empty(n, width).uniform_(-0.1, 0.1)) for n in rows)
         self.tables = nn.ParameterList(tables)
         self.vectors = nn.Parameter(vectors.clone().float())
         self.project = nn.Linear(vectors.shape[1], width, bias=False)
@@ -105,9 +105,8 @@ class CNN(nn.Module):
         rows (Tensor): Rows of the hash tables, shape (n_words, n_attributes, 4).
         subwords (Tensor): Subwords of each word, padded, shape (n_words, n_subwords).
         """
-        parts = [functional.embedding(rows[:, i], table).sum(1) for i, table in enumerate(self.tables)]
-        parts.append(self.project(self.mean(subwords)))
-        return self.mix(torch.cat(parts, 1))
+        hashed = (functional.embedding(rows[:, i], table).sum(1) for i, table in enumerate(self.tables))
+        return self.mix(torch.cat([*hashed, self.project(self.mean(subwords))], 1))
 
     def encode(self, words: Tensor, lengths: Tensor, dropout: float = 0.0) -> Tensor:
         """Return the states of words in their sentences, shape (n_words, width).
@@ -202,8 +201,8 @@ class Vocabulary:
     def frequencies(self, table: SubwordTable) -> np.ndarray:
         """Return the number of occurrences of each subword, shape (n_subwords,)."""
         rows = table.cut(self.words)
-        counts = np.repeat(self.counts, [*map(len, rows)])
-        return np.bincount([*chain.from_iterable(rows)], counts, minlength=len(table.subwords))
+        weights = np.repeat(self.counts, [*map(len, rows)])
+        return np.bincount([*chain.from_iterable(rows)], weights, minlength=len(table.subwords))
 
 
 def padded(rows: Sequence[Sequence[int]], n_subwords: int, max_length: int) -> Tensor:

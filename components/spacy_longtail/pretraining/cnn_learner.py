@@ -54,8 +54,7 @@ class CNNStudent(Student):
     def __init__(
         self, start: CNNStart, data: TrainingData, vocabulary: Vocabulary, device: torch.device
     ) -> None:
-        super().__init__(start[0].to(device))
-        self.table, self.vocabulary = start[1], vocabulary
+        self.model, self.table, self.vocabulary = start[0].to(device), start[1], vocabulary
         self.subwords = self.table.subwords
         features = vocabulary.features(self.table, [*map(len, self.model.encoder.tables)])
         self.features = [part.to(device) for part in features]
@@ -111,13 +110,11 @@ def cnn_learner(
     """
     vocab, device = donors[0].train[0].vocab, device_of(options.gpu_id)
     if not isinstance(start, TransformerStart) and options.new_subwords:
-        model, table = start
         orths = np.concatenate([doc.to_array(ORTH) for donor in donors for doc in donor.train])
+        words, table = Vocabulary(orths, vocab), start[1]
         # another version of `tokenizers` may choose others
-        new = list(subwords[len(table.subwords) :]) or new_subwords(
-            table, Vocabulary(orths, vocab), options.new_subwords
-        )
-        start = add_subwords(model, table, new)
+        new = list(subwords[len(table.subwords) :]) or new_subwords(table, words, options.new_subwords)
+        start = add_subwords(start[0], table, new)
     splitter = teacher_start or start
     cutter: Cutter = (
         SubwordTokenizer(splitter.tokenizer)

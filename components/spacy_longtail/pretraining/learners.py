@@ -1,7 +1,8 @@
-"""Training of bi-encoders on donors. `cnn_learner` and `transformer_learner` make the two kinds."""
+"""Training of bi-encoders on donors: transformers, and in `cnn_learner` CNNs."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,14 +18,33 @@ from torch.utils.data import DataLoader
 
 from ..chains.tags import TagCodec
 from ..corpus.cutting import bare
+from ..describers.label_encoder import subwords_of_labels
 from ..errors import Errors
+from ..layers.subword_tokenizer import SubwordTokenizer
+from ..output.writing import write_file
 from ..scorers import make_ner_scorer
 from ..settings import finite
 from ..types import Block
-from .batches import IGNORED, Batches, DonorBatch, PackedDonor, TrainingData, unlabelled
-from .donors import Donor, PretrainOptions
+from .batches import (
+    IGNORED,
+    Batches,
+    DonorBatch,
+    PackedDonor,
+    TrainingData,
+    pack_donors,
+    unlabelled,
+)
+from .donors import Donor, PretrainOptions, unusable
 from .matcher import Matcher
 from .teaching import Teacher
+from .transformer import (
+    TEACHER,
+    BiEncoder,
+    TransformerStart,
+    build_transformer,
+    short_labels,
+    write_transformer,
+)
 
 MIN_SIMILARITY = 0.55  # cosine of label vectors above which both types may be right
 CHUNK = 1024  # number of label texts that are compared with all others at once
@@ -42,16 +62,11 @@ class PretrainRates(NamedTuple):
 
 
 class Student(ABC):
-    """Bi-encoder that is trained, with the label texts of the donors in the form that it reads.
+    """Bi-encoder that is trained, with the label texts of the donors in the form that it reads."""
 
-    model (Matcher): The bi-encoder, on the device to train on.
-    """
-
+    model: Matcher  # on the device to train on
     betas = (0.9, 0.999)  # of AdamW
     subwords: Sequence[str] = ()  # those of a CNN, whose order is that of their vectors
-
-    def __init__(self, model: Matcher) -> None:
-        self.model = model
 
     @abstractmethod
     def states(self, batch: DonorBatch, dropout: float) -> Tensor:
@@ -110,12 +125,13 @@ class Learner:
         self.device = student.model.P.device
         trained = [student.model, None if teacher is None else teacher.match]
         self.module = nn.ModuleList([module for module in trained if module is not None])
-        groups = student.encoder_groups(rates)
         in_encoder = {*map(id, student.model.encoder.parameters())}
         head = [p for p in self.module.parameters() if id(p) not in in_encoder]
-        groups.append({"params": head, "rate": rates.head_rate, "weight_decay": rates.weight_decay})
-        is_gpu = self.device.type == "cuda"
-        self.optimizer = torch.optim.AdamW(groups, betas=student.betas, fused=is_gpu)
+        groups = [
+            *student.encoder_groups(rates),
+            {"params": head, "rate": rates.head_rate, "weight_decay": rates.weight_decay},
+        ]
+        self.optimizer = torch.optim.AdamW(groups, betas=student.betas, fused=self.device.type == "cuda")
 
     def loss(self, batch: DonorBatch) -> Tensor:
         """Return the loss per word.
@@ -145,8 +161,8 @@ class Learner:
         """
         options = self.options
         stream = Batches(self.data.packed, self.similar, options.batch_size, options.seed, start)
-        is_gpu = self.device.type == "cuda"
-        return iter(DataLoader(stream, None, num_workers=options.workers, pin_memory=is_gpu))
+        pins = self.device.type == "cuda"
+        return iter(DataLoader(stream, None, num_workers=options.workers, pin_memory=pins))
 
     def step(self, step: int, batch: DonorBatch) -> Tensor:
         """Update the weights once and return the loss per word.
@@ -198,18 +214,93 @@ class Learner:
             "sentences": len(examples),
         }
 
-    def state(self) -> Block:
-        """Return the state of the training, from which it can be resumed."""
-        return {
+    def save(self, path: Path, more: Block) -> None:
+        """Write a checkpoint, from which the training can be resumed.
+
+        path (Path): File to write.
+        more (Dict[str, Any]): Further entries of the checkpoint.
+        """
+        state = {
+            **more,
             "subwords": list(self.student.subwords),
             "weights": self.module.state_dict(),
             "optimizer": self.optimizer.state_dict(),
         }
+        torch.save(state, file := BytesIO())
+        write_file(path, file.getvalue())
 
     def load(self, state: Block) -> None:
-        """Resume from a state. Its weights are removed from the dictionary."""
+        """Resume from a checkpoint. Its weights are removed from the dictionary."""
         self.module.load_state_dict(state.pop("weights"))
         self.optimizer.load_state_dict(state.pop("optimizer"))
+
+
+class TransformerStudent(Student):
+    """Transformer that is trained against fixed vectors of labels.
+
+    start (TransformerStart): The weights to start from.
+    data (TrainingData): The donors.
+    device (torch.device): Device to train on.
+    """
+
+    model: BiEncoder
+
+    def __init__(self, start: TransformerStart, data: TrainingData, device: torch.device) -> None:
+        self.tokenizer = start.tokenizer
+        self.label_data, labels = short_labels(start)
+        self.model = start.model.to(device)
+        subwords = subwords_of_labels(start.tokenizer, data.label_texts)
+        self.vectors = BiEncoder(labels.encoder).to(device).describe(subwords)
+        self.model.encoder.get_input_embeddings().requires_grad_(False)
+
+    def states(self, batch: DonorBatch, dropout: float) -> Tensor:
+        """Return the states of words, shape (n_words, hidden). The encoder has its own dropout."""
+        return self.model.states(batch)
+
+    def describe(self, label_ids: Tensor) -> Tensor:
+        """Return the vectors of label texts, shape (n_labels, hidden)."""
+        return self.vectors[label_ids]
+
+    def encoder_groups(self, rates: PretrainRates) -> list[Block]:
+        """Return all parameters of the encoder except the embeddings, which are fixed."""
+        params = [p for p in self.model.encoder.parameters() if p.requires_grad]
+        return [{"params": params, "rate": rates.encoder_rate, "weight_decay": rates.weight_decay}]
+
+    def write(self, nlp: Language, name: str, folder: Path) -> None:
+        """Add the trained components to an empty pipeline, and write it with quantized weights."""
+        weights = build_transformer(self.model.cpu(), self.label_data, name, self.tokenizer, nlp)
+        write_transformer(nlp, folder, weights)
+
+
+def transformer_learner(
+    start: TransformerStart,
+    teacher_start: TransformerStart | None,
+    donors: list[Donor],
+    options: PretrainOptions,
+    say: Callable[[str], None],
+) -> Learner:
+    """Return a learner of a transformer.
+
+    start (TransformerStart): The weights to start from.
+    teacher_start (Optional[TransformerStart]): Teacher with the same tokenizer.
+    donors (List[Donor]): The donors.
+    options (PretrainOptions): The options.
+    say (Callable[[str], None]): Called with messages on the progress.
+    RAISES (ValueError): If the teacher has another tokenizer, or an option cannot be used.
+    """
+    if teacher_start and teacher_start.tokenizer.get_vocab() != start.tokenizer.get_vocab():
+        raise unusable(
+            options.teacher,
+            problem="its tokenizer differs from that of the encoder",
+            fix="Name a pipeline with the same tokenizer",
+            role=TEACHER,
+        )
+    device, lang = device_of(options.gpu_id), teacher_start and teacher_start.lang
+    data = pack_donors(donors, SubwordTokenizer(start.tokenizer), options.share, lang)
+    student = TransformerStudent(start, data, device)
+    teacher = teacher_start and Teacher(teacher_start, data, options, device, say)
+    rates = rates_of(options, PretrainRates())
+    return Learner(data, student, teacher, similar_labels(student.vectors), options, rates)
 
 
 def device_of(gpu_id: int) -> torch.device:

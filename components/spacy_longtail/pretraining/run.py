@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from io import BytesIO
 from pathlib import Path
 from statistics import mean
 from typing import TYPE_CHECKING, Any
@@ -23,7 +22,7 @@ from ..errors import Errors
 from ..extras import extra
 from ..layers.torch_layer import require_torch
 from ..output.targets import check_folder, check_outside, unless_holds
-from ..output.writing import replacing, write_file
+from ..output.writing import replacing
 from ..pipes.sources import add_sources
 from ..settings import unused
 from ..training.loading import sources_of_encoder
@@ -97,14 +96,13 @@ def pretrain(
     donors = learner.data.donors
     for donor in donors:
         excluded = f", {donor.n_excluded:,} excluded" if exclude else ""
-        counts = f"{len(donor.train):,} sentences{excluded}, {len(donor.descriptions):,} types"
-        say(f"{donor.name}: {counts}")
-    progress = Progress()
+        n_sentences, n_types = len(donor.train), len(donor.descriptions)
+        say(f"{donor.name}: {n_sentences:,} sentences{excluded}, {n_types:,} types")
+    progress = Progress(**checkpoint.get("progress", {}))
     if checkpoint:
-        progress = Progress(**checkpoint["progress"])
         say(f"Resuming at step {progress.step:,}")
         learner.load(checkpoint)
-    _train(learner, progress, lambda: _save(output / STATE, key, progress, learner))
+    _train(learner, progress, output / STATE, key)
     record = {
         "key": key,
         "options": with_short_paths(options._asdict()),
@@ -131,8 +129,7 @@ def pretrain(
     add_sources(nlp, [{"name": donor.name} for donor in donors])
     with replacing(output, [output / STATE]) as new:  # the state is replaced by the results
         learner.student.write(nlp, str(output / MODEL), new / MODEL)
-        sentences = (doc for donor in donors for doc in donor.train)
-        write_seen(new / MODEL, sentences, seen_before)
+        write_seen(new / MODEL, (doc for donor in donors for doc in donor.train), seen_before)
         srsly.write_json(new / RECORD, record, indent=1)
     return nlp, record
 
@@ -214,15 +211,6 @@ def _checkpoint(output: Path, key: str) -> Block:
     return checkpoint
 
 
-def _save(path: Path, key: str, progress: Progress, learner: "Learner") -> None:
-    """Write a checkpoint, from which the run can be resumed."""
-    import torch
-
-    file = BytesIO()
-    torch.save({"key": key, "progress": asdict(progress), **learner.state()}, file)
-    write_file(path, file.getvalue())
-
-
 def _not_resumable(path: Path, problem: str, fix: str) -> ValueError:
     return ValueError(Errors.L496.format(path=path, problem=problem, fix=fix))
 
@@ -238,8 +226,8 @@ def _learner(
     """Load the encoder, the teacher and the donors."""
     from .cnn import CNNStart, read_cnn
     from .cnn_learner import cnn_learner
+    from .learners import transformer_learner
     from .transformer import TEACHER, TransformerStart, read_start
-    from .transformer_learner import transformer_learner
 
     start: CNNStart | TransformerStart | None = None
     if options.encoder != CNN:
@@ -260,12 +248,13 @@ def _learner(
     return cnn_learner(start, teacher, donors, options, say, subwords)
 
 
-def _train(learner: "Learner", progress: Progress, save: Callable[[], None]) -> None:
+def _train(learner: "Learner", progress: Progress, path: Path, key: str) -> None:
     """Train to the last step.
 
     learner (Learner): The learner.
     progress (Progress): Progress so far; changed in place.
-    save (Callable[[], None]): Writes a checkpoint.
+    path (Path): File of the checkpoints.
+    key (str): Key of the run.
     """
     start, saved = time.monotonic() - progress.seconds, time.monotonic()
     steps = learner.options.steps or 0
@@ -287,5 +276,5 @@ def _train(learner: "Learner", progress: Progress, save: Callable[[], None]) -> 
                     f1 = mean(score["micro"] for score in scores)
                     bar.write(f"step {progress.step:,}: micro F1 {100 * f1:.1f}", file=sys.stderr)
             if is_last or time.monotonic() - saved > SAVE_INTERVAL:
-                save()
+                learner.save(path, {"key": key, "progress": asdict(progress)})
                 saved = time.monotonic()

@@ -153,8 +153,7 @@ def _digest(sentences: list[Sentence]) -> str:
     """Return a checksum of the subwords of sentences, in their order."""
     checksum = blake2b(digest_size=8)
     for sentence in sentences:
-        checksum.update(sentence.ids.tobytes())
-        checksum.update(sentence.first.tobytes())
+        checksum.update(sentence.ids.tobytes() + sentence.first.tobytes())
     return checksum.hexdigest()
 
 
