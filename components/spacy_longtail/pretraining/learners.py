@@ -147,8 +147,9 @@ class Learner:
         dropout = self.rates.dropout
         states, vectors = self.student.states(batch, dropout), self.student.describe(label_ids)
         logits = self.student.model.logits(functional.dropout(states, dropout), vectors)
-        masked = batch.masked(logits[:, :n])
-        sums = functional.cross_entropy(masked, batch.gold, ignore_index=IGNORED, reduction="sum")
+        sums = functional.cross_entropy(
+            batch.masked(logits[:, :n]), batch.gold, ignore_index=IGNORED, reduction="sum"
+        )
         loss = sums / (batch.gold != IGNORED).sum().clamp(min=1)  # a batch may have no annotation
         if teacher is None:
             return loss
