@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from .errors import Warnings
 
-OPTIONS = {"--products": "--matmul", "--cap": "--max-mentions"}
+OPTIONS = {"--products": "--matmul", "--cap": "--max-mentions", "--words": "--batch-size"}
 SETTINGS = {"weak_labels": "rare_labels"}
 
 Value = TypeVar("Value")

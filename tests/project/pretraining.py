@@ -34,33 +34,35 @@ def two_donors(folder):
 
 def run_pretrain(folders, output, encoder, say=lambda text: None, exclude=(), **options):
     """A short pretraining: its pipeline and where that is, its record, and its scores by step."""
-    given = {"steps": 12, "words": 20, "evaluations": 3, **options}
+    given = {"steps": 12, "batch_size": 20, "evaluations": 3, **options}
     given["settings"] = {**RATES, **options.get("settings", {})}
     options = PretrainOptions(str(encoder), **given)
     nlp, record = pretrain(folders, output, options, list(exclude), say)
     return SimpleNamespace(nlp=nlp, model=output / "model", record=record, scores=record["scores"])
 
 
-def killed(monkeypatch, at, saves, learner, *arguments, **options):
+def killed(monkeypatch, at, saves, *arguments, **options):
     """Pretrain, and be killed at a step; a state is written after each of `saves`."""
-    whole = learner.step
+    from spacy_longtail.pretraining.learners import Learner  # needs torch
 
-    def step(self, number):
+    whole = Learner.step
+
+    def step(self, number, batch):
         if number == at:
             raise KeyboardInterrupt
         patch.setattr(run, "SAVE_INTERVAL", -1.0 if number + 1 in saves else 1e9)
-        return whole(self, number)
+        return whole(self, number, batch)
 
     with monkeypatch.context() as patch:
-        patch.setattr(learner, "step", step)
+        patch.setattr(Learner, "step", step)
         with pytest.raises(KeyboardInterrupt):
             run_pretrain(*arguments, **options)
 
 
-def resumed(monkeypatch, tmp_path, folders, encoder, learner, at, saves, **options):
+def resumed(monkeypatch, tmp_path, folders, encoder, at, saves, **options):
     """A run that is not interrupted, the same killed at a step and resumed, and what that says."""
     straight, said = run_pretrain(folders, tmp_path / "straight", encoder, **options), []
-    killed(monkeypatch, at, saves, learner, folders, tmp_path / "killed", encoder, **options)
+    killed(monkeypatch, at, saves, folders, tmp_path / "killed", encoder, **options)
     again = run_pretrain(folders, tmp_path / "killed", encoder, said.append, **options)
     assert straight.scores == again.scores and straight.record["key"] == again.record["key"]
     assert [text for text in said if text.startswith("Resuming")] == [

@@ -146,7 +146,11 @@ def test_what_loads_a_config_or_a_pipeline_takes_code():
 
 @pytest.mark.parametrize(
     ("command", "earlier", "name"),
-    [("train", "--products", "--matmul"), ("distil", "--cap=x", "--max-mentions")],
+    [
+        ("train", "--products", "--matmul"),
+        ("distil", "--cap=x", "--max-mentions"),
+        ("pretrain", "--words", "--batch-size"),
+    ],
 )
 def test_an_option_answers_to_its_earlier_name(command, earlier, name, tmp_path):
     given = [earlier, "x"] if "=" not in earlier else [earlier]

@@ -19,7 +19,7 @@ from spacy_longtail.pretraining.donors import read_donors
 from spacy_longtail.training.filling import load_with_corpus_values
 from spacy_longtail.training.loading import load_weights
 from spacy_longtail.training.pretrained import SEEN_FILE as SEEN
-from spacy_longtail.training.pretrained import sketch
+from spacy_longtail.training.pretrained import read_seen, sketch, write_seen
 from tests.project.pretraining import RATES, check_scores, killed, resumed
 from tests.project.pretraining import run_pretrain as run
 from tests.util import (
@@ -42,6 +42,7 @@ pytest.importorskip("transformers", reason="needs the extra 'transformers'")
 
 from spacy_longtail.describers.static import subwords_of_texts  # noqa: E402
 from spacy_longtail.pipes.token.pretrained_head import read_pretrained  # noqa: E402
+from spacy_longtail.pretraining import cnn_learner  # noqa: E402
 from spacy_longtail.pretraining.batches import IGNORED  # noqa: E402
 from spacy_longtail.pretraining.cnn import (  # noqa: E402
     CNN,
@@ -49,11 +50,12 @@ from spacy_longtail.pretraining.cnn import (  # noqa: E402
     Vocabulary,
     add_subwords,
     build_cnn,
+    new_subwords,
     padded,
     read_cnn,
     reduce_columns,
 )
-from spacy_longtail.pretraining.cnn_learner import CNNLearner  # noqa: E402
+from spacy_longtail.pretraining.learners import Learner  # noqa: E402
 
 CONFIG = config_file("pretrained_cnn")
 SOURCES = [{"name": "toy"}, {"name": "ships"}]
@@ -141,12 +143,12 @@ def teacher(donors, tmp_path_factory):
     """A tiny transformer that has learnt the donors."""
     folder = tmp_path_factory.mktemp("teacher")
     bert, quick = tiny_bert(folder / "bert", width=64, spells=True), dict.fromkeys(RATES, 0.01)
-    given = {"steps": 60, "words": 100, "evaluations": 1, "settings": quick}
+    given = {"steps": 60, "batch_size": 100, "evaluations": 1, "settings": quick}
     return run(donors, folder / "out", bert, **given).model
 
 
 def test_a_new_cnn_learns_from_a_teacher(donors, teacher, tmp_path):
-    new = {"teacher": str(teacher), "words": 60, "steps": 80}
+    new = {"teacher": str(teacher), "batch_size": 60, "steps": 80}
     trained = run(donors, tmp_path / "out", "cnn", **new)
     assert trained.record["options"]["teacher"] and trained.record["steps"] == 80
     trained.model.rename(tmp_path / "moved")  # it has its vectors wherever it lies
@@ -186,6 +188,28 @@ def test_encoders_that_are_no_start_of_a_cnn(options, code, donors, encoder, tmp
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [({"settings": {"training.encoder_rat": 0.1}}, "L001.*encoder_rat"), ({"gpu_id": 99}, "L515")],
+    ids=str,
+)
+def test_options_are_checked_before_anything_is_loaded(options, code, donors, tmp_path):
+    with pytest.raises(ValueError, match=code):
+        run(donors, tmp_path / "out", tmp_path / "no_encoder", **options)
+
+
+def test_a_teacher_cache_in_the_output_is_refused(donors, encoder, tmp_path):
+    cache = tmp_path / "out" / "cache"
+    with pytest.raises(ValueError, match=r"L001.*--teacher-cache.*outside .*out, found .*cache"):
+        run(donors, tmp_path / "out", encoder, teacher=str(encoder), teacher_cache=cache)
+
+
+def test_a_teacher_cache_in_a_donor_is_refused(donors, encoder, tmp_path):
+    cache = donors[1] / "cache"
+    with pytest.raises(ValueError, match=r"L001.*--teacher-cache.*outside .*ships, found .*cache"):
+        run(donors, tmp_path / "out", encoder, teacher=str(encoder), teacher_cache=cache)
+
+
 # Subwords of other languages
 
 
@@ -195,7 +219,7 @@ def test_subwords_of_the_donors_are_added_as_means_of_their_parts(encoder):
     words = Vocabulary(np.array([vocab["Hamina"].orth] * 9, dtype="uint64"), vocab)
     before = model.encoder.vectors.detach().numpy().copy()
 
-    model, longer = add_subwords(model, table, words, 200)
+    model, longer = add_subwords(model, table, new_subwords(table, words, 200))
 
     assert longer.subwords[: len(table.subwords)] == table.subwords
     assert longer.subwords[-1] == "hamina" and len({*longer.subwords}) == len(longer.subwords)
@@ -214,6 +238,16 @@ def test_no_more_subwords_are_added_than_asked_for(donors, encoder, tmp_path):
     assert found[: len(known)] == known and len(found) == len(known) + 6
 
 
+def test_ties_between_new_subwords_are_broken_alike(encoder):
+    table, vocab = read_cnn(str(encoder))[1], blank().vocab
+    orths = [vocab[word].orth for word in ("gull", "wren", "tern", "skua", "smew", "ruff", "knot")]
+    words = Vocabulary(np.array(orths, dtype="uint64"), vocab)
+
+    first, *others = [new_subwords(table, words, 12) for _ in range(5)]
+
+    assert others == [first] * 4
+
+
 # Killed and resumed
 
 
@@ -222,18 +256,50 @@ def test_a_run_that_was_killed_comes_to_the_same_weights(
     killed_at, saves, donors, encoder, tmp_path, monkeypatch
 ):
     place = (monkeypatch, tmp_path, donors, encoder)
-    straight, again = resumed(*place, CNNLearner, killed_at, saves, seed=3)
+    straight, again = resumed(*place, killed_at, saves, seed=3)
     assert same(straight.nlp, again.nlp) and [step for step, _ in again.scores] == [4, 8, 12]
     assert not same(straight.nlp, run(donors, tmp_path / "other", encoder, seed=4).nlp)
 
 
 def test_a_state_that_is_damaged_or_of_other_options(donors, encoder, tmp_path, monkeypatch):
-    killed(monkeypatch, 3, (2,), CNNLearner, donors, tmp_path, encoder)
+    killed(monkeypatch, 3, (2,), donors, tmp_path, encoder)
     for change in ({"seed": 1}, {"steps": 13}, {"settings": {"training.dropout": 0.4}}):
         with pytest.raises(ValueError, match=r"L496.*other options"):
             run(donors, tmp_path, encoder, **change)
     half(tmp_path / "state.pt")
     with pytest.raises(ValueError, match=r"L496.*damaged"):
+        run(donors, tmp_path, encoder)
+
+
+def test_a_donor_may_be_renamed_before_a_run_is_resumed(donors, encoder, tmp_path, monkeypatch):
+    straight = run(donors, tmp_path / "straight", encoder)
+    killed(monkeypatch, 9, (4,), donors, tmp_path / "out", encoder)
+    renamed = [Path(shutil.copytree(donor, tmp_path / f"{donor.name}2")) for donor in donors]
+
+    again = run(renamed, tmp_path / "out", encoder)
+
+    assert same(again.nlp, straight.nlp)
+
+
+def test_a_resumed_run_has_the_subwords_of_its_vectors(donors, encoder, tmp_path, monkeypatch):
+    """Even if `tokenizers` chooses others by then, such as those of another order."""
+    straight = run(donors, tmp_path / "straight", encoder, new_subwords=6)
+    killed(monkeypatch, 3, (2,), donors, tmp_path / "out", encoder, new_subwords=6)
+    monkeypatch.setattr(cnn_learner, "new_subwords", lambda *given: new_subwords(*given)[::-1])
+
+    again = run(donors, tmp_path / "out", encoder, new_subwords=6)
+
+    assert table_of(again.nlp).subwords == table_of(straight.nlp).subwords
+    assert same(again.nlp, straight.nlp)
+
+
+def test_a_state_without_subwords_is_refused(donors, encoder, tmp_path, monkeypatch):
+    killed(monkeypatch, 3, (2,), donors, tmp_path, encoder)
+    state = torch.load(tmp_path / "state.pt", weights_only=True)
+    del state["subwords"]
+    torch.save(state, tmp_path / "state.pt")
+
+    with pytest.raises(ValueError, match=r"L496.*an earlier version wrote it"):
         run(donors, tmp_path, encoder)
 
 
@@ -266,14 +332,14 @@ def test_there_are_as_many_evaluations_as_asked_for(donors, encoder, tmp_path):
 
 
 def test_a_batch_without_annotation_has_no_loss(donors, encoder, tmp_path, monkeypatch):
-    losses, loss = [], CNNLearner.loss
+    losses, loss = [], Learner.loss
 
     def with_bare_batch(self, batch):
         bare = batch._replace(gold=torch.full_like(batch.gold, IGNORED))
         losses.append(loss(self, bare).item())
         return loss(self, batch)
 
-    monkeypatch.setattr(CNNLearner, "loss", with_bare_batch)
+    monkeypatch.setattr(Learner, "loss", with_bare_batch)
 
     run(donors, tmp_path / "out", encoder, steps=2, evaluations=1)
 
@@ -303,6 +369,51 @@ def test_what_is_written(trained, donors):
     check_scores(nlp, read, scores)
     W, b = (output_of(nlp.get_pipe("ner").model).get_param(name) for name in "Wb")
     assert W[0].any() and not W[1:].any() and not b[1:].any()  # no residual
+
+
+SENTENCE = "The Fram left Oslo at noon ."
+
+
+@pytest.fixture
+def earlier(encoder, tmp_path):
+    """A CNN that was pretrained on another corpus, with a licence that asks for attribution."""
+    folder = Path(shutil.copytree(encoder, tmp_path / "earlier"))
+    write_seen(folder, [Doc(blank().vocab, words=f"{SENTENCE} {i}".split()) for i in range(40)])
+    meta = srsly.read_json(folder / "meta.json")
+    srsly.write_json(
+        folder / "meta.json", {**meta, "sources": [{"name": "news", "license": "CC BY 4.0"}]}
+    )
+    return folder
+
+
+def test_sentences_of_the_encoder_to_start_from_stay_known(earlier, donors, tmp_path):
+    trained = run(donors, tmp_path / "out", earlier, steps=1)
+
+    new = sketch(
+        doc for donor in read_donors(donors, [], ["train"], blank().vocab) for doc in donor.train
+    )
+    assert read_seen(trained.model).tolist() == sorted({*read_seen(earlier).tolist(), *new.tolist()})
+
+
+def test_a_damaged_list_of_known_sentences_is_refused_before_training(earlier, donors, tmp_path):
+    (earlier / SEEN).write_bytes(b"12345")
+
+    with pytest.raises(ValueError, match=r"L274.*seen\.bin is damaged"):
+        run(donors, tmp_path / "out", earlier)
+    assert not (tmp_path / "out").exists()
+
+
+def test_sources_of_the_encoder_to_start_from_are_kept(earlier, donors, tmp_path):
+    trained = run(donors, tmp_path / "out", earlier, steps=1)
+
+    news = {"name": "news", "license": "CC BY 4.0"}
+    assert spacy.load(trained.model).meta["sources"] == [news, *SOURCES]
+
+
+def test_sources_of_a_teacher_are_kept(teacher, donors, tmp_path):
+    trained = run(donors[1:], tmp_path / "out", "cnn", steps=1, teacher=str(teacher))
+
+    assert trained.nlp.meta["sources"] == SOURCES
 
 
 # What it is good for
@@ -435,19 +546,19 @@ def test_a_described_type_has_a_name_that_a_config_can_hold(tmp_path):
 def test_the_command(donors, tmp_path):
     test = ["THE rain  fell for hours .", "Rome fell ."]
     target = corpus_of(tmp_path / "target", train=SENTENCES, test=test)
-    arguments = ["--steps", 4, "--words", 20, "--evaluations", 1, "--exclude", target, "--json"]
+    arguments = ["--steps", 4, "--batch-size", 20, "--evaluations", 1, "--exclude", target, "--json"]
     rates = [f"--set={name}={value}" for name, value in RATES.items()]
     arguments += [*rates, "--set", "training.dropout=0.25"]
     shown = run_app("pretrain", *donors, "-o", tmp_path / "out", *arguments)
     record = json.loads((tmp_path / "out" / "pretrain.json").read_text(encoding="utf8"))
     printed = json.loads(shown.stdout[shown.stdout.index("{") :])
     assert printed["model"] == str(tmp_path / "out" / "model") and printed["key"] == record["key"]
-    assert [d["left_out"] for d in record["donors"]] == [1, 0] and record["excluded"] == ["target"]
+    assert [d["excluded"] for d in record["donors"]] == [1, 0] and record["excluded"] == ["target"]
     assert record["options"]["settings"]["training.dropout"] == 0.25
 
 
 def test_the_removed_option_bits_is_ignored_with_a_message(donors, encoder, tmp_path):
-    given = ["--encoder", encoder, "--steps", 1, "--words", 20, "--bits", 8, 8, 8]
+    given = ["--encoder", encoder, "--steps", 1, "--batch-size", 20, "--bits", 8, 8, 8]
 
     shown = run_app("pretrain", donors[0], "-o", tmp_path / "out", *given)
 

@@ -23,7 +23,7 @@ def encoder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def pretrained(donors, encoder, tmp_path_factory):
     folder = tmp_path_factory.mktemp("pretrained")
-    given = {"steps": 60, "words": 100, "evaluations": 1, "settings": FAST}
+    given = {"steps": 80, "batch_size": 100, "evaluations": 1, "settings": FAST}
     return run_pretrain(donors, folder / "out", encoder, **given)
 
 
@@ -51,7 +51,7 @@ def test_training_starts_from_a_pretrained_xlm_roberta(pretrained, donors, tmp_p
 
 
 def test_a_cnn_learns_from_an_xlm_roberta_with_its_subwords(pretrained, donors, tmp_path):
-    given = {"teacher": str(pretrained.model), "steps": 2, "words": 100}
+    given = {"teacher": str(pretrained.model), "steps": 2, "batch_size": 100}
 
     done = run_pretrain(donors, tmp_path / "out", "cnn", **given)
 
@@ -73,7 +73,7 @@ def test_a_tokenizer_without_offsets_is_refused(encoder, donors, tmp_path, monke
 
 def test_states_of_a_teacher_are_computed_once(pretrained, donors, tmp_path):
     cache = tmp_path / "cache"
-    given = {"teacher": str(pretrained.model), "steps": 2, "words": 100, "teacher_cache": cache}
+    given = {"teacher": str(pretrained.model), "steps": 2, "batch_size": 100, "teacher_cache": cache}
     first: list[str] = []
     second: list[str] = []
 
@@ -98,7 +98,7 @@ def german(donors, tmp_path):
 
 def test_a_teacher_is_asked_about_its_own_language_only(pretrained, donors, german, tmp_path):
     cache = tmp_path / "cache"
-    given = {"teacher": str(pretrained.model), "steps": 6, "words": 100, "teacher_cache": cache}
+    given = {"teacher": str(pretrained.model), "steps": 6, "batch_size": 100, "teacher_cache": cache}
     said: list[str] = []
 
     done = run_pretrain([donors[0], german], tmp_path / "out", "cnn", say=said.append, **given)
@@ -112,21 +112,21 @@ def test_a_teacher_is_asked_about_its_own_language_only(pretrained, donors, germ
 def test_a_teacher_predicts_no_type_of_another_language(
     pretrained, donors, german, tmp_path, monkeypatch
 ):
-    from spacy_longtail.pretraining.cnn_learner import CNNLearner
+    from spacy_longtail.pretraining.learners import Learner
     from spacy_longtail.pretraining.transformer import BiEncoder
 
     known = []  # the learner, once for each step
     vectors = []  # of the label texts for which the teacher predicted
-    loss, logits = CNNLearner.loss, BiEncoder.logits
-    monkeypatch.setattr(CNNLearner, "loss", lambda self, b: known.append(self) or loss(self, b))
+    loss, logits = Learner.loss, BiEncoder.logits
+    monkeypatch.setattr(Learner, "loss", lambda self, b: known.append(self) or loss(self, b))
     monkeypatch.setattr(BiEncoder, "logits", lambda self, h, v: vectors.append(v) or logits(self, h, v))
-    given = {"teacher": str(pretrained.model), "steps": 6, "words": 100, "evaluations": 1}
+    given = {"teacher": str(pretrained.model), "steps": 6, "batch_size": 100, "evaluations": 1}
 
     run_pretrain([donors[0], german], tmp_path / "out", "cnn", **given)
 
     learner = known[0]
-    english, other = ({t for own in donor.texts for t in own} for donor in learner.packed)
-    foreign = learner.teacher_vectors[sorted(other - english)]
+    english, other = ({t for own in donor.label_ids for t in own} for donor in learner.data.packed)
+    foreign = learner.teacher.vectors[sorted(other - english)]
     assert len(foreign) and vectors
     assert torch.cdist(torch.cat(vectors), foreign).min() > 1e-3
 
@@ -182,12 +182,12 @@ def test_a_loaded_xlm_roberta_gives_the_states_of_the_saved_one(pretrained):
 def test_a_step_on_another_language_learns_no_predictions(
     pretrained, donors, german, tmp_path, monkeypatch
 ):
-    from spacy_longtail.pretraining import learners
+    from spacy_longtail.pretraining import teaching
 
     calls = []
-    divergence = learners._divergence
-    monkeypatch.setattr(learners, "_divergence", lambda *both: calls.append(1) or divergence(*both))
-    given = {"teacher": str(pretrained.model), "steps": 12, "words": 100}
+    divergence = teaching._divergence
+    monkeypatch.setattr(teaching, "_divergence", lambda *both: calls.append(1) or divergence(*both))
+    given = {"teacher": str(pretrained.model), "steps": 12, "batch_size": 100}
 
     run_pretrain([donors[0], german], tmp_path / "out", "cnn", **given)
 

@@ -176,9 +176,21 @@ def test_a_corpus_without_parts_is_trained_on_as_a_whole(tmp_path):
     assert len(found.train) == 2
 
 
-def test_missing_parts_are_ignored_and_a_single_sentence_is_trained_on(tmp_path):
-    (found,) = read(corpus_of(tmp_path / "f", dev=["[Ann|PER] left"]), parts=["dev", "test"])
+def test_a_single_sentence_is_trained_on(tmp_path):
+    (found,) = read(corpus_of(tmp_path / "f", dev=["[Ann|PER] left"]), parts=["dev"])
     assert len(found.train) == 1 and not found.dev
+
+
+def test_a_named_part_that_a_donor_lacks_is_an_error(tmp_path):
+    folder = corpus_of(tmp_path / "f", train=["[Ann|PER] left"])
+    with pytest.raises(ValueError, match=r"L495.*f cannot be a donor: it has no part dev, only train"):
+        read(folder, parts=["train", "dev"])
+
+
+def test_a_corpus_without_parts_is_not_trained_on_as_its_test_part(tmp_path):
+    folder = corpus_of(tmp_path / "f", all=["[Ann|PER] left"])
+    with pytest.raises(ValueError, match=r"L495.*it has no part test, only all"):
+        read(folder, parts=["test"])
 
 
 def test_unusable_donors_are_refused(tmp_path):
@@ -198,7 +210,7 @@ def test_unusable_donors_are_refused(tmp_path):
         ([one], {"exclude": [nothing]}, "an excluded corpus"),
         ([one], {"parts": ["train", "tset"]}, "tset"),
         ([one], {"parts": []}, "none"),
-        ([one], {"parts": ["dev"]}, "none of the parts dev"),
+        ([one], {"parts": ["dev"]}, "no part dev"),
     ):
         with pytest.raises(ValueError, match=rf"L495.*{problem}"):
             read(*folders, **more)

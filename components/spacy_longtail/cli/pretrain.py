@@ -8,11 +8,11 @@ from wasabi import msg
 
 from ..output.console import echo, percent
 from ..pretraining import MODEL, PretrainOptions, pretrain
-from .app import KNOWLEDGE_PANEL, Code, GpuId, Json, app, print_json, print_table
+from .app import KNOWLEDGE_PANEL, Code, GpuId, Json, WithEarlierNames, app, print_json, print_table
 from .options import Output, Seed, read_names, read_settings
 
 
-@app.command("pretrain", rich_help_panel=KNOWLEDGE_PANEL)
+@app.command("pretrain", cls=WithEarlierNames, rich_help_panel=KNOWLEDGE_PANEL)
 def pretrain_command(
     donors: Annotated[
         list[Path],
@@ -37,14 +37,20 @@ def pretrain_command(
         int | None,
         Option(min=1, help="Number of training steps.", show_default="12000, transformers 6000"),
     ] = None,
-    words: Annotated[
+    batch_size: Annotated[
         int, Option(min=1, help="Maximum number of subwords in a batch, padding included.")
     ] = 8192,
     share: Annotated[
         float | None,
         Option(min=0, max=1, help="Fraction of the batches with free-text types.", show_default="0.6"),
     ] = None,
-    parts: Annotated[str, Option(help="Parts of the donors to train on, such as train,dev.")] = "train",
+    parts: Annotated[
+        str,
+        Option(
+            help="Parts of the donors to train on, such as train,dev, which all must have. By default, "
+            "a donor that was not split is trained on as a whole."
+        ),
+    ] = "train",
     layers: Annotated[
         int | None,
         Option(min=1, help="Number of layers of the transformer to keep.", show_default="all"),
@@ -87,7 +93,7 @@ def pretrain_command(
     options = PretrainOptions(
         encoder=encoder,
         steps=steps,
-        words=words,
+        batch_size=batch_size,
         parts=read_names("--parts", parts),
         evaluations=evaluations,
         seed=seed,
@@ -103,7 +109,7 @@ def pretrain_command(
     _, record = pretrain(donors, output, options, exclude or [], lambda text: echo(text, err=True))
     if as_json:
         return print_json({**record, "model": str(output / MODEL)})
-    excluded = {donor["name"]: f"{donor['left_out']:,}" for donor in record["donors"]}
+    excluded = {donor["name"]: f"{donor['excluded']:,}" for donor in record["donors"]}
     rows = [
         (
             score["name"],

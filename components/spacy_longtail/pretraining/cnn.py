@@ -27,7 +27,7 @@ from ..training.loading import load_pipeline
 from ..types import Block
 from .donors import unusable
 from .matcher import Matcher, add_described_ner, head_of, read_weights, write_weights
-from .transformer import ENCODER, Start
+from .transformer import ENCODER, TransformerStart
 
 ATTRIBUTES = ("NORM", "PREFIX", "SUFFIX", "SHAPE")
 WORD_STARTS = ("\u2581", "\u0120")  # mark of a word's first subword: SentencePiece, byte pairs
@@ -83,7 +83,7 @@ class CNN(nn.Module):
     def __init__(self, vectors: Tensor, rows: Sequence[int], width: int = 96, depth: int = 4) -> None:
         super().__init__()
         self.width, self.depth = width, depth
-        tables = [nn.Parameter(torch.empty(n, width).uniform_(-0.1, 0.1)) for n in rows]
+        tables = (nn.Parameter(torch.empty(n, width).uniform_(-0.1, 0.1)) for n in rows)
         self.tables = nn.ParameterList(tables)
         self.vectors = nn.Parameter(vectors.clone().float())
         self.project = nn.Linear(vectors.shape[1], width, bias=False)
@@ -105,9 +105,8 @@ class CNN(nn.Module):
         rows (Tensor): Rows of the hash tables, shape (n_words, n_attributes, 4).
         subwords (Tensor): Subwords of each word, padded, shape (n_words, n_subwords).
         """
-        parts = [functional.embedding(rows[:, i], table).sum(1) for i, table in enumerate(self.tables)]
-        parts.append(self.project(self.mean(subwords)))
-        return self.mix(torch.cat(parts, 1))
+        hashed = (functional.embedding(rows[:, i], table).sum(1) for i, table in enumerate(self.tables))
+        return self.mix(torch.cat([*hashed, self.project(self.mean(subwords))], 1))
 
     def encode(self, words: Tensor, lengths: Tensor, dropout: float = 0.0) -> Tensor:
         """Return the states of words in their sentences, shape (n_words, width).
@@ -202,8 +201,8 @@ class Vocabulary:
     def frequencies(self, table: SubwordTable) -> np.ndarray:
         """Return the number of occurrences of each subword, shape (n_subwords,)."""
         rows = table.cut(self.words)
-        counts = np.repeat(self.counts, [*map(len, rows)])
-        return np.bincount([*chain.from_iterable(rows)], counts, minlength=len(table.subwords))
+        weights = np.repeat(self.counts, [*map(len, rows)])
+        return np.bincount([*chain.from_iterable(rows)], weights, minlength=len(table.subwords))
 
 
 def padded(rows: Sequence[Sequence[int]], n_subwords: int, max_length: int) -> Tensor:
@@ -235,13 +234,13 @@ def subwords_of(tokenizer: Tokenizer) -> dict[str, int]:
     return subwords
 
 
-def new_cnn(teacher: Start, vocabulary: Vocabulary, texts: list[str]) -> CNNStart:
+def new_cnn(teacher: TransformerStart, vocabulary: Vocabulary, texts: list[str]) -> CNNStart:
     """Return a new CNN and its table, with those subwords of a teacher that occur in the donors.
 
     The vector of a subword consists of its states in the label encoder and in the teacher, where
     it is encoded alone, projected to the directions in which frequent subwords differ most.
 
-    teacher (Start): The transformer.
+    teacher (TransformerStart): The transformer.
     vocabulary (Vocabulary): Words of the donors.
     texts (List[str]): Label texts of the donors.
     """
@@ -254,9 +253,9 @@ def new_cnn(teacher: Start, vocabulary: Vocabulary, texts: list[str]) -> CNNStar
     is_kept[[*chain.from_iterable(subwords_of_texts(whole, texts))]] = True
     kept = np.flatnonzero(is_kept)
     table = SubwordTable(NO_SUBWORDS.vectors, [whole.subwords[i] for i in kept], is_plain)
-    pieces, ends = np.array(list(ids.values()))[kept], SubwordTokenizer(tokenizer).ends
+    kept_ids, ends = np.array(list(ids.values()))[kept], SubwordTokenizer(tokenizer).ends
     encoders = (teacher.labels, teacher.model.encoder)
-    X = np.concatenate([_states_alone(own, pieces, *ends) for own in encoders], axis=1)
+    X = np.concatenate([_states_alone(own, kept_ids, *ends) for own in encoders], axis=1)
     weights = (counts[kept] + SMOOTHING) ** 0.5
     weights /= weights.sum()
     X -= weights @ X
@@ -265,28 +264,39 @@ def new_cnn(teacher: Start, vocabulary: Vocabulary, texts: list[str]) -> CNNStar
     return CNNBiEncoder(CNN(torch.from_numpy(vectors / vectors.std()), N_ROWS)), table
 
 
-def add_subwords(
-    model: CNNBiEncoder, table: SubwordTable, words: Vocabulary, n_subwords: int
-) -> CNNStart:
-    """Add the most useful subwords of the donors' text to a CNN, for languages that are new to it.
+def new_subwords(table: SubwordTable, words: Vocabulary, n_subwords: int) -> list[str]:
+    """Return the most useful subwords of the donors' text that a table does not have.
 
-    The vector of a new subword is at first the mean of the vectors of its parts.
+    table (SubwordTable): The subwords of a CNN.
+    words (Vocabulary): Words of the donors.
+    n_subwords (int): Maximum number of new subwords.
+    """
+    tokenizer = Tokenizer(WordPiece())
+    splitter = tokenizer.pre_tokenizer = BertPreTokenizer()
+    forms = [plain(word) if table.is_plain else word for word in words.words]
+    parts = [part for form in forms for part, _ in splitter.pre_tokenize_str(form)]
+    letters = sorted({letter for part in parts for letter in part})
+    inner = sorted({f"{WITHIN}{letter}" for part in parts for letter in part[1:]})
+    trainer = WordPieceTrainer(
+        vocab_size=len(table.subwords) + n_subwords,  # enough for this number of others
+        show_progress=False,
+        # given in order, since ties are broken by numbers, and letters get theirs at random
+        special_tokens=[*letters, *inner],
+        continuing_subword_prefix=WITHIN,
+    )
+    pairs = zip(forms, words.counts.tolist(), strict=True)  # frequent words must not rule the choice
+    tokenizer.train_from_iterator((" ".join([form] * round(n**0.5)) for form, n in pairs), trainer)
+    known, ids = {*table.subwords}, tokenizer.get_vocab()
+    return [subword for subword in sorted(ids, key=ids.__getitem__) if subword not in known][:n_subwords]
+
+
+def add_subwords(model: CNNBiEncoder, table: SubwordTable, new: list[str]) -> CNNStart:
+    """Add subwords to a CNN. Each starts with the mean of the vectors of its parts.
 
     model (CNNBiEncoder): The model; changed in place.
     table (SubwordTable): Its subwords.
-    words (Vocabulary): Words of the donors.
-    n_subwords (int): Maximum number of subwords to add.
+    new (List[str]): The subwords to add.
     """
-    tokenizer = Tokenizer(WordPiece())
-    tokenizer.pre_tokenizer = BertPreTokenizer()
-    size = len(table.subwords) + n_subwords  # enough for this number of others
-    trainer = WordPieceTrainer(vocab_size=size, show_progress=False, continuing_subword_prefix=WITHIN)
-    forms = [plain(word) if table.is_plain else word for word in words.words]
-    pairs = zip(forms, words.counts.tolist(), strict=True)  # frequent words must not rule the choice
-    tokenizer.train_from_iterator((" ".join([form] * round(n**0.5)) for form, n in pairs), trainer)
-    known, found = {*table.subwords}, tokenizer.get_vocab()
-    new = [subword for subword in sorted(found, key=found.__getitem__) if subword not in known]
-    del new[n_subwords:]
     vectors = torch.from_numpy(table.means(table.parts(new)))
     model.encoder.vectors = nn.Parameter(torch.cat([model.encoder.vectors.detach(), vectors]))
     return model, SubwordTable(NO_SUBWORDS.vectors, [*table.subwords, *new], table.is_plain)
@@ -303,9 +313,9 @@ def _min_count(subword: str) -> int:
 
 
 @torch.no_grad()
-def _states_alone(encoder: Any, pieces: np.ndarray, before: list[int], after: list[int]) -> np.ndarray:
+def _states_alone(encoder: Any, subwords: np.ndarray, before: list[int], after: list[int]) -> np.ndarray:
     """Encode each subword without context, normalized to length 1: (n_subwords, hidden)."""
-    rows = torch.tensor([[*before, piece, *after] for piece in pieces.tolist()]).split(BATCH_SIZE)
+    rows = torch.tensor([[*before, i, *after] for i in subwords.tolist()]).split(BATCH_SIZE)
     device = next(encoder.parameters()).device
     states = [encoder.eval()(input_ids=ids.to(device)).last_hidden_state[:, len(before)] for ids in rows]
     return functional.normalize(torch.cat(states).double(), dim=1).cpu().numpy()
@@ -320,20 +330,26 @@ def read_cnn(name: str) -> CNNStart:
     nlp = load_pipeline(name)
     head = head_of(nlp)
     config = {} if head is None else nlp.config["components"]["tok2vec"].get("model", {})
-    embed, encode = config.get("embed", {}), config.get("encode", {})
-    block = _tok2vec(embed.get("width"), embed.get("rows"), encode.get("depth"), embed.get("subwords"))
-    if head is None or config != block:
+    if head is None or not _is_own_cnn(config):
         raise unusable(
             name,
             problem=f"it is not a pretrained CNN. Its components: {', '.join(nlp.pipe_names) or 'none'}",
             fix="Name the folder model/ that `pretrain` wrote for a CNN, or en_longtail_cnn",
             role=ENCODER,
         )
+    embed, encode = config["embed"], config["encode"]
     table: SubwordTable = _nodes(nlp, NAME)[0].attrs["subwords"]
     cnn = CNN(torch.from_numpy(table.vectors.expand()), embed["rows"], embed["width"], encode["depth"])
     model = CNNBiEncoder(cnn, head.get_dim("nM"))
     read_weights(_pairs(nlp, model))
     return model, table
+
+
+def _is_own_cnn(config: Block) -> bool:
+    """Return whether the model of a tok2vec is a CNN as `build_cnn` makes it, of any size."""
+    embed, encode = config.get("embed", {}), config.get("encode", {})
+    sizes = (embed.get("width"), embed.get("rows"), encode.get("depth"))
+    return config == _tok2vec(*sizes, embed.get("subwords"))
 
 
 def build_cnn(model: CNNBiEncoder, table: SubwordTable, name: str, nlp: Language) -> None:

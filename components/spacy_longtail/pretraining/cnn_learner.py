@@ -1,19 +1,18 @@
 """Learner of a CNN, which may learn the predictions and the states of a transformer."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 import torch
 from spacy.attrs import ORTH
 from spacy.language import Language
-from torch import Tensor, nn
+from torch import Tensor
 
 from ..describers.static import subwords_of_texts
 from ..layers.subword_tokenizer import SubwordTokenizer
 from ..types import Block
-from .batches import DonorBatch, TableCutter
+from .batches import Cutter, DonorBatch, TableCutter, TrainingData, pack_donors
 from .cnn import (
     TEXT_SUBWORDS,
     CNNBiEncoder,
@@ -22,110 +21,126 @@ from .cnn import (
     add_subwords,
     build_cnn,
     new_cnn,
+    new_subwords,
     padded,
     reduce_columns,
 )
 from .donors import Donor, PretrainOptions
-from .learners import CHUNK, BiEncoderLearner, PretrainRates
-from .transformer import Start
+from .learners import CHUNK, Learner, PretrainRates, Student, device_of, rates_of, similar_labels
+from .teaching import Teacher
+from .transformer import TransformerStart
 
 CNN_RATES = PretrainRates(encoder_rate=2e-3, head_rate=2e-3, warmup=0.03)
 TABLE_RATE = 0.5  # learning rate of the subword vectors, relative to that of the encoder
-BETAS = (0.9, 0.98)  # of AdamW
-NEAR = 0.65  # as for a transformer, but means of subwords are more similar than its vectors
+# cosine, as for a transformer, but means of subwords are more similar than its vectors
+MIN_SIMILARITY = 0.65
 TEACHER_WEIGHT = 0.6  # weight of a teacher's predictions in the loss
-N_RANDOM_TEXTS = 64  # number of random label texts in a batch
+N_RANDOM_LABELS = 64  # number of random label texts in a batch
 N_COLUMNS_WRITTEN = 96  # of the table of subwords
 
 
-class CNNLearner(BiEncoderLearner):
-    """Learner that trains a CNN and a head on donors.
+class CNNStudent(Student):
+    """CNN that is trained together with the vectors of its subwords, which also describe labels.
 
-    start (Optional[CNNStart]): The weights to start from; null makes a new CNN from the teacher.
-    teacher (Optional[Start]): Teacher, whose tokenizer splits the donors' words if there is one.
-    donors (List[Donor]): The donors.
-    options (PretrainOptions): The options.
-    say (Callable[[str], None]): Called with messages on the progress.
+    start (CNNStart): The weights to start from.
+    data (TrainingData): The donors.
+    vocabulary (Vocabulary): Their words.
+    device (torch.device): Device to train on.
     """
 
     model: CNNBiEncoder
+    betas = (0.9, 0.98)
 
     def __init__(
-        self,
-        start: CNNStart | None,
-        teacher: Start | None,
-        donors: list[Donor],
-        options: PretrainOptions,
-        say: Callable[[str], None],
+        self, start: CNNStart, data: TrainingData, vocabulary: Vocabulary, device: torch.device
     ) -> None:
-        vocab = donors[0].train[0].vocab
-        if start and options.new_subwords:
-            orths = np.concatenate([doc.to_array(ORTH) for donor in donors for doc in donor.train])
-            start = add_subwords(*start, Vocabulary(orths, vocab), options.new_subwords)
-        # without a teacher, there are weights to start from
-        cutter = (
-            SubwordTokenizer(teacher.tokenizer) if teacher else TableCutter(cast(CNNStart, start)[1])
-        )
-        super().__init__(donors, options, CNN_RATES, cutter, TEACHER_WEIGHT, N_RANDOM_TEXTS)
-        sentences = [sentence for donor in self.packed for sentence in (*donor.train, *donor.dev)]
-        orths = np.concatenate([sentence.words for sentence in sentences])
-        self.vocabulary = Vocabulary(orths, vocab)
-        model, self.table = start or new_cnn(cast(Start, teacher), self.vocabulary, list(self.texts))
-        self.model = model.to(self.device)
-        self._read_features()
-        if teacher is not None:
-            self.learn_from(teacher, say)
-            self.vectors = self.teacher_vectors
-            self.match = nn.Linear(model.encoder.width, teacher.model.P.shape[2]).to(self.device)
-        if teacher is None or not all(packed.has_teacher for packed in self.packed):
-            self.near = NEAR
-            with torch.no_grad():
-                self.vectors = torch.cat([*map(self.model.describe, self.labels.split(CHUNK))])
-        module = nn.ModuleList([self.model] if self.match is None else [self.model, self.match])
-        self.begin(module, self._groups(module))
+        self.model, self.table, self.vocabulary = start[0].to(device), start[1], vocabulary
+        self.subwords = self.table.subwords
+        features = vocabulary.features(self.table, [*map(len, self.model.encoder.tables)])
+        self.features = [part.to(device) for part in features]
+        self.keys = torch.from_numpy(vocabulary.keys).to(device)
+        rows = subwords_of_texts(self.table, list(data.label_texts))
+        self.labels = padded(rows, len(self.subwords), TEXT_SUBWORDS).to(device)
 
-    def _read_features(self) -> None:
-        """Store the inputs of the CNN for all words and label texts."""
-        features = self.vocabulary.features(self.table, [*map(len, self.model.encoder.tables)])
-        self.features = [part.to(self.device) for part in features]
-        self.keys = torch.from_numpy(self.vocabulary.keys).to(self.device)
-        rows = subwords_of_texts(self.table, list(self.texts))
-        self.labels = padded(rows, len(self.table.subwords), TEXT_SUBWORDS).to(self.device)
-
-    def _groups(self, module: nn.Module) -> list[Block]:
-        """Return the groups of parameters. Subword vectors have a low rate and are not decayed.
-
-        module (nn.Module): Everything that is trained.
-        """
-        cnn, rates = self.model.encoder, self.rates
-        encoder = [p for p in cnn.parameters() if p is not cnn.vectors]
-        in_cnn = {*map(id, cnn.parameters())}
-        head = [p for p in module.parameters() if id(p) not in in_cnn]
-        decay, table_rate = rates.weight_decay, TABLE_RATE * rates.encoder_rate
-        return [
-            {"params": [cnn.vectors], "rate": table_rate, "weight_decay": 0.0, "betas": BETAS},
-            {"params": encoder, "rate": rates.encoder_rate, "weight_decay": decay, "betas": BETAS},
-            {"params": head, "rate": rates.head_rate, "weight_decay": decay, "betas": BETAS},
-        ]
-
-    def states(self, batch: DonorBatch) -> Tensor:
+    def states(self, batch: DonorBatch, dropout: float) -> Tensor:
         """Return the states of words, shape (n_words, width)."""
         places = torch.searchsorted(self.keys, batch.words)
         cnn, (rows, subwords) = self.model.encoder, self.features
-        lengths = torch.bincount(batch.rows, minlength=len(batch.ids))
-        return cnn.encode(cnn.embed(rows[places], subwords[places]), lengths, self.rates.dropout / 2)
+        lengths = torch.bincount(batch.sentences, minlength=len(batch.ids))
+        return cnn.encode(cnn.embed(rows[places], subwords[places]), lengths, dropout / 2)
 
-    def describe(self, texts: Tensor) -> Tensor:
-        """Return the vectors of labels, computed anew since those of their subwords change."""
-        return self.model.describe(self.labels[texts])
+    def describe(self, label_ids: Tensor) -> Tensor:
+        """Return the vectors of label texts, computed anew since those of their subwords change."""
+        return self.model.describe(self.labels[label_ids])
+
+    def encoder_groups(self, rates: PretrainRates) -> list[Block]:
+        """Return the groups of parameters. Subword vectors have a low rate and are not decayed."""
+        vectors = self.model.encoder.vectors
+        others = [p for p in self.model.encoder.parameters() if p is not vectors]
+        return [
+            {"params": [vectors], "rate": TABLE_RATE * rates.encoder_rate, "weight_decay": 0.0},
+            {"params": others, "rate": rates.encoder_rate, "weight_decay": rates.weight_decay},
+        ]
 
     def write(self, nlp: Language, name: str, folder: Path) -> None:
-        """Add the trained components to an empty pipeline, and write it.
-
-        nlp (Language): The pipeline; changed in place.
-        name (str): Final folder of the pipeline, which its config names.
-        folder (Path): Folder to write.
-        """
+        """Add the trained components to an empty pipeline, and write it."""
         reduce_columns(self.model, self.vocabulary.frequencies(self.table), N_COLUMNS_WRITTEN)
         build_cnn(self.model, self.table, name, nlp)
         nlp.to_disk(folder)
+
+
+def cnn_learner(
+    start: CNNStart | TransformerStart,
+    teacher_start: TransformerStart | None,
+    donors: list[Donor],
+    options: PretrainOptions,
+    say: Callable[[str], None],
+    subwords: Sequence[str] = (),
+) -> Learner:
+    """Return a learner of a CNN.
+
+    start (CNNStart | TransformerStart): The weights to start from. A new CNN gets its subwords and
+        their vectors from a transformer.
+    teacher_start (Optional[TransformerStart]): Teacher, whose tokenizer splits the donors' words.
+    donors (List[Donor]): The donors.
+    options (PretrainOptions): The options.
+    say (Callable[[str], None]): Called with messages on the progress.
+    subwords (Sequence[str]): Subwords of the interrupted run that is resumed, if any.
+    RAISES (ValueError): If an option cannot be used.
+    """
+    vocab, device = donors[0].train[0].vocab, device_of(options.gpu_id)
+    if not isinstance(start, TransformerStart) and options.new_subwords:
+        orths = np.concatenate([doc.to_array(ORTH) for donor in donors for doc in donor.train])
+        words, table = Vocabulary(orths, vocab), start[1]
+        # another version of `tokenizers` may choose others
+        new = list(subwords[len(table.subwords) :]) or new_subwords(table, words, options.new_subwords)
+        start = add_subwords(start[0], table, new)
+    splitter = teacher_start or start
+    cutter: Cutter = (
+        SubwordTokenizer(splitter.tokenizer)
+        if isinstance(splitter, TransformerStart)
+        else TableCutter(splitter[1])
+    )
+    data = pack_donors(donors, cutter, options.share, teacher_start and teacher_start.lang)
+    sentences = [sentence for own in data.packed for sentence in (*own.train, *own.dev)]
+    vocabulary = Vocabulary(np.concatenate([sentence.words for sentence in sentences]), vocab)
+    if isinstance(start, TransformerStart):
+        start = new_cnn(start, vocabulary, list(data.label_texts))
+    student = CNNStudent(start, data, vocabulary, device)
+    teacher = teacher_start and Teacher(
+        start=teacher_start,
+        data=data,
+        options=options,
+        device=device,
+        say=say,
+        weight=TEACHER_WEIGHT,
+        student_width=student.model.encoder.width,
+        n_random_labels=N_RANDOM_LABELS,
+    )
+    if teacher and all(packed.has_teacher for packed in data.packed):
+        similar = similar_labels(teacher.vectors)
+    else:
+        with torch.no_grad():
+            vectors = torch.cat([*map(student.model.describe, student.labels.split(CHUNK))])
+        similar = similar_labels(vectors, MIN_SIMILARITY)
+    return Learner(data, student, teacher, similar, options, rates_of(options, CNN_RATES))

@@ -24,6 +24,7 @@ from ..types import ANNOTATED_TYPES
 HELD_OUT = 0.05  # fraction of the sentences that is held out if a donor has no dev part
 MAX_HELD_OUT = 500  # number of sentences of a donor that are evaluated
 KNOWN_PARTS = (*PARTS, "all")
+DEFAULT_PARTS = ("train",)  # `all` for a donor that was not split
 SEED = 0  # the same in every run, so that runs hold out the same sentences
 MIN_WORDS = 3  # per sentence of a text file
 MIXED = "xx"  # code of several languages
@@ -34,8 +35,8 @@ class PretrainOptions(NamedTuple):
 
     encoder: str = "en_longtail_cnn"  # pipeline to start from, "cnn" for a new one, or a transformer
     steps: int | None = None  # null is 12,000 for a CNN, 6,000 for a transformer
-    words: int = 8_192  # maximum number of subwords in a batch, padding included
-    parts: tuple[str, ...] = ("train",)  # parts of the donors to train on
+    batch_size: int = 8_192  # maximum number of subwords in a batch, padding included
+    parts: tuple[str, ...] = DEFAULT_PARTS  # parts of the donors to train on
     evaluations: int = 10  # number of evaluations on the donors
     seed: int = 0  # random seed of weights, batches and dropout
     gpu_id: int = -1  # -1 for the CPU
@@ -74,8 +75,10 @@ def read_donors(
 
     folders (Iterable[Path]): Folders that `convert` wrote, or of text files with free-text types.
     exclude (Iterable[Path]): Corpora whose dev and test sentences are excluded from all donors.
-    parts (Iterable[str]): Parts of the donors to train on. F1 is measured on dev, or on a twentieth
-        of the sentences, at most 500, if there is no dev part or it is trained on.
+    parts (Iterable[str]): Parts of the donors to train on. If it is `train` alone, a donor that was
+        not split is trained on as a whole. Folders of text files have no parts. F1 is measured on
+        dev, or on a twentieth of the sentences, at most 500, if there is no dev part or it is
+        trained on.
     vocab (Vocab): Vocabulary of the pipeline.
     RETURNS (List[Donor]): The donors, in the order given.
     RAISES (ValueError): If a donor or an excluded corpus cannot be used.
@@ -186,9 +189,14 @@ def _read(folder: Path, parts: list[str], forbidden: set[str], vocab: Vocab) -> 
 def _sentences(folder: Path, parts: list[str], vocab: Vocab) -> tuple[list[Doc], list[Doc]]:
     """Return the sentences of the parts to train on, and those of dev if it is not trained on."""
     there = {part: path for part in KNOWN_PARTS if (path := part_path(folder, part)).exists()}
-    wanted = [part for part in parts if part in there] or [part for part in ("all",) if part in there]
-    if not wanted:
-        raise unusable(folder, f"it has none of the parts {', '.join(parts)}", "Convert it again")
+    is_whole = parts == [*DEFAULT_PARTS] and "train" not in there and "all" in there
+    wanted = ["all"] if is_whole else parts
+    if missing := [part for part in wanted if part not in there]:
+        raise unusable(
+            folder,
+            problem=f"it has no part {', '.join(missing)}, only {', '.join(there) or 'none'}",
+            fix="Name parts that all donors have with --parts, or make them with `split`",
+        )
     dev = [] if "dev" not in there or "dev" in wanted else list(stream_sentences(there["dev"], vocab))
     return [doc for part in wanted for doc in stream_sentences(there[part], vocab) if len(doc)], dev
 

@@ -1,7 +1,7 @@
-"""Learners, which train bi-encoders on donors. The learner of a CNN is in `cnn_learner`."""
+"""Training of bi-encoders on donors: transformers, and in `cnn_learner` CNNs."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
@@ -23,30 +23,32 @@ from ..errors import Errors
 from ..layers.subword_tokenizer import SubwordTokenizer
 from ..output.writing import write_file
 from ..scorers import make_ner_scorer
-from ..settings import finite, unused
-from ..training.provenance import file_content
+from ..settings import finite
 from ..types import Block
-from .batches import IGNORED, Batches, Cutter, DonorBatch, PackedDonor, pack, unlabelled
-from .donors import MIXED, Donor, PretrainOptions, unusable
+from .batches import (
+    IGNORED,
+    Batches,
+    DonorBatch,
+    PackedDonor,
+    TrainingData,
+    pack_donors,
+    unlabelled,
+)
+from .donors import Donor, PretrainOptions, unusable
 from .matcher import Matcher
-from .teaching import store_states
+from .teaching import Teacher
 from .transformer import (
     TEACHER,
     BiEncoder,
-    Start,
+    TransformerStart,
     build_transformer,
     short_labels,
     write_transformer,
 )
 
-POWER = 0.5  # donors are sampled in proportion to this power of their number of sentences
-OPEN_SHARE = 0.6  # fraction of the batches with free-text types
-NEAR = 0.55  # cosine of label vectors above which both types may be right
+MIN_SIMILARITY = 0.55  # cosine of label vectors above which both types may be right
 CHUNK = 1024  # number of label texts that are compared with all others at once
 SCORE_BATCH = 64  # number of sentences that are scored together
-MASKED = -1e4  # logit of a masked type
-TEMPERATURE = 2.0  # at which a teacher's predictions are learned
-TEACHER_WEIGHT = 0.5  # weight of a teacher's predictions in the loss
 
 
 class PretrainRates(NamedTuple):
@@ -59,76 +61,34 @@ class PretrainRates(NamedTuple):
     dropout: float = 0.1
 
 
-class BiEncoderLearner(ABC):
-    """Base class of learners, which train a bi-encoder on donors.
+class Student(ABC):
+    """Bi-encoder that is trained, with the label texts of the donors in the form that it reads."""
 
-    A training step depends on its number and the random seed only. A subclass first calls this
-    constructor, which packs the donors. Then it sets `model`, and `vectors` of the packed label
-    texts. If there is a teacher it calls `learn_from`. Finally it calls `begin` with all parameters
-    that are trained.
-
-    donors (List[Donor]): The donors.
-    options (PretrainOptions): The options.
-    rates (PretrainRates): Default rates.
-    cutter (Cutter): Splits words into subwords.
-    teacher_weight (float): Weight of a teacher's predictions in the loss.
-    n_random_texts (int): Number of random label texts, besides the candidates, for which the model
-        learns the predictions of a teacher.
-    """
-
-    model: Matcher
-    module: nn.Module  # everything that is trained
-    vectors: Tensor  # vectors of all label texts, shape (n_texts, n_columns)
-    teacher: BiEncoder | None = None
-    teacher_vectors: Tensor  # the teacher's vectors of all label texts, shape (n_texts, hidden)
-    teacher_texts: Tensor  # indices of the label texts of donors in the teacher's language
-    match: nn.Module | None = None  # maps states of the model to those of its teacher
-
-    def __init__(
-        self,
-        donors: list[Donor],
-        options: PretrainOptions,
-        rates: PretrainRates,
-        cutter: Cutter,
-        teacher_weight: float = TEACHER_WEIGHT,
-        n_random_texts: int = 0,
-    ) -> None:
-        self.donors, self.options = donors, options
-        self.rates = _rates(options, rates)
-        self.near, self.teacher_weight, self.n_random_texts = NEAR, teacher_weight, n_random_texts
-        if options.gpu_id >= torch.cuda.device_count():
-            raise ValueError(
-                Errors.L515.format(
-                    gpu_id=options.gpu_id,
-                    problem=f"torch finds {torch.cuda.device_count()} CUDA devices",
-                )
-            )
-        self.device = torch.device("cpu" if options.gpu_id < 0 else f"cuda:{options.gpu_id}")
-        self.on_gpu = self.device.type == "cuda"
-        self.stream: Iterator[DonorBatch] | None = None
-        self.texts: dict[str, int] = {}  # distinct label texts with their indices
-        self.packed = [pack(donor, cutter, self.texts) for donor in donors]
-        _weigh(self.packed, options)
-
-    def begin(self, module: nn.Module, groups: list[Block]) -> None:
-        """Prepare the training.
-
-        module (nn.Module): Everything that is trained.
-        groups (List[Dict[str, Any]]): Groups of parameters for AdamW, each with its maximum `rate`.
-        """
-        self.module = module
-        self.optimizer = torch.optim.AdamW(groups, fused=self.on_gpu)
+    model: Matcher  # on the device to train on
+    betas = (0.9, 0.999)  # of AdamW
+    subwords: Sequence[str] = ()  # those of a CNN, whose order is that of their vectors
 
     @abstractmethod
-    def states(self, batch: DonorBatch) -> Tensor:
-        """Return the encoder's states of the words of a batch, shape (n_words, width)."""
+    def states(self, batch: DonorBatch, dropout: float) -> Tensor:
+        """Return the encoder's states of the words of a batch, shape (n_words, width).
 
-    def describe(self, texts: Tensor) -> Tensor:
-        """Return the vectors of labels, shape (n_types, n_columns).
-
-        texts (Tensor): Indices of the label texts, shape (n_types,).
+        batch (DonorBatch): The batch.
+        dropout (float): Dropout rate in training.
         """
-        return self.vectors[texts]
+
+    @abstractmethod
+    def describe(self, label_ids: Tensor) -> Tensor:
+        """Return the vectors of label texts, shape (n_labels, n_columns).
+
+        label_ids (Tensor): Numbers of the label texts, shape (n_labels,).
+        """
+
+    @abstractmethod
+    def encoder_groups(self, rates: PretrainRates) -> list[Block]:
+        """Return the groups of the encoder's parameters for AdamW, each with its maximum `rate`.
+
+        rates (PretrainRates): The rates.
+        """
 
     @abstractmethod
     def write(self, nlp: Language, name: str, folder: Path) -> None:
@@ -139,30 +99,39 @@ class BiEncoderLearner(ABC):
         folder (Path): Folder to write.
         """
 
-    def learn_from(self, start: Start, say: Callable[[str], None]) -> None:
-        """Let the model learn the predictions of a teacher on the donors in its language.
 
-        start (Start): The teacher.
-        say (Callable[[str], None]): Called with messages on the progress.
-        """
-        labels = BiEncoder(start.labels).to(self.device)
-        self.teacher_vectors = labels.describe(subwords_of_labels(start.tokenizer, self.texts))
-        self.teacher = start.model.to(self.device).eval()
-        for donor, packed in zip(self.donors, self.packed, strict=True):
-            packed.has_teacher = start.lang in (donor.lang, MIXED)
-        with_teacher = [packed for packed in self.packed if packed.has_teacher]
-        if not with_teacher:
-            raise unusable(
-                self.options.teacher,
-                problem=f"it reads {start.lang}, and no donor is in this language",
-                fix="Omit it, or add such a donor",
-                role=TEACHER,
-            )
-        texts = {text for packed in with_teacher for forms in packed.texts for text in forms}
-        self.teacher_texts = torch.tensor(sorted(texts), device=self.device)
-        if self.options.teacher_cache is not None:
-            key = file_content(str(self.options.teacher))
-            store_states(self.options.teacher_cache, self.teacher, key, with_teacher, say)
+class Learner:
+    """Trains a student. A training step depends on its number and the random seed only.
+
+    data (TrainingData): The donors.
+    student (Student): The bi-encoder.
+    teacher (Optional[Teacher]): Teacher of the donors in its language.
+    similar (np.ndarray): Whether label texts are similar, shape (n_texts, n_texts).
+    options (PretrainOptions): The options.
+    rates (PretrainRates): The rates.
+    """
+
+    def __init__(
+        self,
+        data: TrainingData,
+        student: Student,
+        teacher: Teacher | None,
+        similar: np.ndarray,
+        options: PretrainOptions,
+        rates: PretrainRates,
+    ) -> None:
+        self.data, self.student, self.teacher, self.similar = data, student, teacher, similar
+        self.options, self.rates = options, rates
+        self.device = student.model.P.device
+        trained = [student.model, None if teacher is None else teacher.match]
+        self.module = nn.ModuleList([module for module in trained if module is not None])
+        in_encoder = {*map(id, student.model.encoder.parameters())}
+        head = [p for p in self.module.parameters() if id(p) not in in_encoder]
+        groups = [
+            *student.encoder_groups(rates),
+            {"params": head, "rate": rates.head_rate, "weight_decay": rates.weight_decay},
+        ]
+        self.optimizer = torch.optim.AdamW(groups, betas=student.betas, fused=self.device.type == "cuda")
 
     def loss(self, batch: DonorBatch) -> Tensor:
         """Return the loss per word.
@@ -171,29 +140,20 @@ class BiEncoderLearner(ABC):
         also learns the teacher's predictions for random label texts, and a linear map of its states
         to the teacher's states, which are normalized to mean 0 and variance 1.
         """
-        n, texts = 1 + 2 * len(batch.texts), batch.texts
+        n, label_ids = 1 + 2 * len(batch.label_ids), batch.label_ids
         teacher = self.teacher if len(batch.teacher_states) else None
-        if teacher is not None and self.n_random_texts:
-            places = torch.randint(len(self.teacher_texts), (self.n_random_texts,), device=self.device)
-            texts = torch.cat([texts, self.teacher_texts[places]])
-        states = self.states(batch)
-        every = self.model.logits(functional.dropout(states, self.rates.dropout), self.describe(texts))
-        logits = _masked(every[:, :n], batch)
-        sums = functional.cross_entropy(logits, batch.gold, ignore_index=IGNORED, reduction="sum")
+        if teacher is not None:
+            label_ids = torch.cat([label_ids, teacher.random_labels()])
+        dropout = self.rates.dropout
+        states, vectors = self.student.states(batch, dropout), self.student.describe(label_ids)
+        logits = self.student.model.logits(functional.dropout(states, dropout), vectors)
+        sums = functional.cross_entropy(
+            batch.masked(logits[:, :n]), batch.gold, ignore_index=IGNORED, reduction="sum"
+        )
         loss = sums / (batch.gold != IGNORED).sum().clamp(min=1)  # a batch may have no annotation
         if teacher is None:
             return loss
-        with torch.no_grad():
-            is_stored = batch.teacher_states.shape[1] > 0
-            teacher_states = batch.teacher_states if is_stored else teacher.states(batch)
-            predicted = teacher.logits(teacher_states, self.teacher_vectors[texts])
-        if self.match is None:
-            divergence = _divergence(logits, _masked(predicted, batch))
-            return (1 - self.teacher_weight) * loss + self.teacher_weight * divergence
-        divergence = _divergence(every, predicted)
-        loss = (1 - self.teacher_weight) * loss + self.teacher_weight * divergence
-        normalized = functional.layer_norm(teacher_states, teacher_states.shape[1:])
-        return loss + functional.mse_loss(self.match(states), normalized)
+        return teacher.mixed(loss, batch, label_ids, states, logits)
 
     def batches(self, start: int) -> Iterator[DonorBatch]:
         """Return the stream of batches.
@@ -201,19 +161,16 @@ class BiEncoderLearner(ABC):
         start (int): Number of the first step.
         """
         options = self.options
-        near = torch.cat([(v @ self.vectors.T > self.near).cpu() for v in self.vectors.split(CHUNK)])
-        stream = Batches(self.packed, near.numpy(), options.words, options.seed, start)
-        loader = DataLoader(stream, batch_size=None, num_workers=options.workers, pin_memory=self.on_gpu)
-        return iter(loader)
+        stream = Batches(self.data.packed, self.similar, options.batch_size, options.seed, start)
+        pins = self.device.type == "cuda"
+        return iter(DataLoader(stream, None, num_workers=options.workers, pin_memory=pins))
 
-    def step(self, step: int) -> Tensor:
+    def step(self, step: int, batch: DonorBatch) -> Tensor:
         """Update the weights once and return the loss per word.
 
         step (int): Number of the step.
+        batch (DonorBatch): The batch of this number.
         """
-        if self.stream is None:
-            self.stream = self.batches(step)
-        batch = next(self.stream).to(self.device)
         # so that dropout is the same when a run is resumed
         torch.manual_seed((self.options.seed * 1_000_003 + step) % 2**31)
         done = (step + 0.5) / (self.options.steps or 1)
@@ -221,7 +178,7 @@ class BiEncoderLearner(ABC):
         for group in self.optimizer.param_groups:
             group["lr"] = rate * group["rate"]
         self.module.train()
-        loss = self.loss(batch)
+        loss = self.loss(batch.to(self.device))
         loss.backward()
         nn.utils.clip_grad_norm_([p for g in self.optimizer.param_groups for p in g["params"]], 1.0)
         self.optimizer.step()
@@ -231,11 +188,8 @@ class BiEncoderLearner(ABC):
     def scores(self) -> list[Block]:
         """Return F1 on the evaluated sentences of each donor that has any."""
         self.module.eval()
-        return [
-            self._score(donor, packed)
-            for donor, packed in zip(self.donors, self.packed, strict=True)
-            if donor.dev
-        ]
+        pairs = zip(self.data.donors, self.data.packed, strict=True)
+        return [self._score(donor, packed) for donor, packed in pairs if donor.dev]
 
     @torch.no_grad()
     def _score(self, donor: Donor, packed: PackedDonor) -> Block:
@@ -244,12 +198,12 @@ class BiEncoderLearner(ABC):
         examples = []
         batches = (minibatch(part, SCORE_BATCH) for part in (packed.dev, donor.dev))
         for sentences, docs in zip(*batches, strict=True):
-            batch = unlabelled(sentences, [texts[0] for texts in packed.texts]).to(self.device)
-            logits = self.model.logits(self.states(batch), self.describe(batch.texts))
-            tags = logits.argmax(1).cpu().numpy()
+            batch = unlabelled(sentences, [ids[0] for ids in packed.label_ids]).to(self.device)
+            states, vectors = self.student.states(batch, 0.0), self.student.describe(batch.label_ids)
+            tags = self.student.model.logits(states, vectors).argmax(1).cpu().numpy()
             ends = np.cumsum([len(sentence.first) for sentence in sentences])
             for gold, sentence_tags in zip(docs, np.split(tags, ends[:-1]), strict=True):
-                spans, doc = codec.spans(legal(sentence_tags)), bare(gold)
+                spans, doc = codec.spans(with_beginnings(sentence_tags)), bare(gold)
                 rows = zip(spans.start, spans.end, spans.label, strict=True)
                 doc.set_ents([Span(doc, int(a), int(b), label=labels[t]) for a, b, t in rows])
                 examples.append(Example(doc, gold))
@@ -261,85 +215,113 @@ class BiEncoderLearner(ABC):
             "sentences": len(examples),
         }
 
-    def save(self, path: Path, progress: Block) -> None:
-        """Write the state of the training, from which it can be resumed.
+    def save(self, path: Path, more: Block) -> None:
+        """Write a checkpoint, from which the training can be resumed.
 
         path (Path): File to write.
-        progress (Dict[str, Any]): Further entries of the state.
+        more (Dict[str, Any]): Further entries of the checkpoint.
         """
-        weights, optimizer = self.module.state_dict(), self.optimizer.state_dict()
-        file = BytesIO()
-        torch.save({**progress, "weights": weights, "optimizer": optimizer}, file)
+        state = {
+            **more,
+            "subwords": list(self.student.subwords),
+            "weights": self.module.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+        }
+        torch.save(state, file := BytesIO())
         write_file(path, file.getvalue())
 
     def load(self, state: Block) -> None:
-        """Resume from a state. Its weights are removed from the dictionary."""
+        """Resume from a checkpoint. Its weights are removed from the dictionary."""
         self.module.load_state_dict(state.pop("weights"))
         self.optimizer.load_state_dict(state.pop("optimizer"))
 
 
-class TransformerLearner(BiEncoderLearner):
-    """Learner that trains a transformer and a head on donors.
+class TransformerStudent(Student):
+    """Transformer that is trained against fixed vectors of labels.
 
-    start (Start): The weights to start from.
-    teacher (Optional[Start]): Teacher with the same tokenizer.
-    donors (List[Donor]): The donors.
-    options (PretrainOptions): The options.
-    say (Callable[[str], None]): Called with messages on the progress.
+    start (TransformerStart): The weights to start from.
+    data (TrainingData): The donors.
+    device (torch.device): Device to train on.
     """
 
     model: BiEncoder
 
-    def __init__(
-        self,
-        start: Start,
-        teacher: Start | None,
-        donors: list[Donor],
-        options: PretrainOptions,
-        say: Callable[[str], None],
-    ) -> None:
-        super().__init__(donors, options, PretrainRates(), SubwordTokenizer(start.tokenizer))
+    def __init__(self, start: TransformerStart, data: TrainingData, device: torch.device) -> None:
         self.tokenizer = start.tokenizer
         self.label_data, labels = short_labels(start)
-        self.model = start.model.to(self.device)
-        label_model = BiEncoder(labels.encoder).to(self.device)
-        self.vectors = label_model.describe(subwords_of_labels(self.tokenizer, self.texts))
-        if teacher is not None:
-            if teacher.tokenizer.get_vocab() != self.tokenizer.get_vocab():
-                raise unusable(
-                    options.teacher,
-                    problem="its tokenizer differs from that of the encoder",
-                    fix="Name a pipeline with the same tokenizer",
-                    role=TEACHER,
-                )
-            self.learn_from(teacher, say)
+        self.model = start.model.to(device)
+        subwords = subwords_of_labels(start.tokenizer, data.label_texts)
+        self.vectors = BiEncoder(labels.encoder).to(device).describe(subwords)
         self.model.encoder.get_input_embeddings().requires_grad_(False)
-        encoder = [p for p in self.model.encoder.parameters() if p.requires_grad]
-        head = [self.model.P, self.model.Q, *self.model.o.parameters()]
-        decay = self.rates.weight_decay
-        groups = [
-            {"params": encoder, "rate": self.rates.encoder_rate, "weight_decay": decay},
-            {"params": head, "rate": self.rates.head_rate, "weight_decay": decay},
-        ]
-        self.begin(self.model, groups)
 
-    def states(self, batch: DonorBatch) -> Tensor:
-        """Return the states of words, shape (n_words, hidden)."""
+    def states(self, batch: DonorBatch, dropout: float) -> Tensor:
+        """Return the states of words, shape (n_words, hidden). The encoder has its own dropout."""
         return self.model.states(batch)
 
-    def write(self, nlp: Language, name: str, folder: Path) -> None:
-        """Add the trained components to an empty pipeline, and write it with quantized weights.
+    def describe(self, label_ids: Tensor) -> Tensor:
+        """Return the vectors of label texts, shape (n_labels, hidden)."""
+        return self.vectors[label_ids]
 
-        nlp (Language): The pipeline; changed in place.
-        name (str): Final folder of the pipeline, which its config names.
-        folder (Path): Folder to write.
-        """
+    def encoder_groups(self, rates: PretrainRates) -> list[Block]:
+        """Return all parameters of the encoder except the embeddings, which are fixed."""
+        params = [p for p in self.model.encoder.parameters() if p.requires_grad]
+        return [{"params": params, "rate": rates.encoder_rate, "weight_decay": rates.weight_decay}]
+
+    def write(self, nlp: Language, name: str, folder: Path) -> None:
+        """Add the trained components to an empty pipeline, and write it with quantized weights."""
         weights = build_transformer(self.model.cpu(), self.label_data, name, self.tokenizer, nlp)
         write_transformer(nlp, folder, weights)
 
 
-def _rates(options: PretrainOptions, default: PretrainRates) -> PretrainRates:
-    """Return the rates with the changes of `--set`."""
+def transformer_learner(
+    start: TransformerStart,
+    teacher_start: TransformerStart | None,
+    donors: list[Donor],
+    options: PretrainOptions,
+    say: Callable[[str], None],
+) -> Learner:
+    """Return a learner of a transformer.
+
+    start (TransformerStart): The weights to start from.
+    teacher_start (Optional[TransformerStart]): Teacher with the same tokenizer.
+    donors (List[Donor]): The donors.
+    options (PretrainOptions): The options.
+    say (Callable[[str], None]): Called with messages on the progress.
+    RAISES (ValueError): If the teacher has another tokenizer, or an option cannot be used.
+    """
+    if teacher_start and teacher_start.tokenizer.get_vocab() != start.tokenizer.get_vocab():
+        raise unusable(
+            options.teacher,
+            problem="its tokenizer differs from that of the encoder",
+            fix="Name a pipeline with the same tokenizer",
+            role=TEACHER,
+        )
+    device, lang = device_of(options.gpu_id), teacher_start and teacher_start.lang
+    data = pack_donors(donors, SubwordTokenizer(start.tokenizer), options.share, lang)
+    student = TransformerStudent(start, data, device)
+    teacher = teacher_start and Teacher(teacher_start, data, options, device, say)
+    rates = rates_of(options, PretrainRates())
+    return Learner(data, student, teacher, similar_labels(student.vectors), options, rates)
+
+
+def device_of(gpu_id: int) -> torch.device:
+    """Return the device to train on.
+
+    gpu_id (int): Number of the GPU, or -1 for the CPU.
+    RAISES (ValueError): If there is no such GPU (L515).
+    """
+    if gpu_id >= (n := torch.cuda.device_count()):
+        raise ValueError(Errors.L515.format(gpu_id=gpu_id, problem=f"torch finds {n} CUDA devices"))
+    return torch.device("cpu" if gpu_id < 0 else f"cuda:{gpu_id}")
+
+
+def rates_of(options: PretrainOptions, default: PretrainRates) -> PretrainRates:
+    """Return the rates with the changes of `--set`.
+
+    options (PretrainOptions): The options.
+    default (PretrainRates): The rates without changes.
+    RAISES (ValueError): If a name or a value is invalid (L001).
+    """
     changed = {}
     for name, value in options.settings.items():
         if name not in [f"training.{known}" for known in default._fields]:
@@ -358,41 +340,17 @@ def _rates(options: PretrainOptions, default: PretrainRates) -> PretrainRates:
     return default._replace(**changed)
 
 
-def _weigh(packed: list[PackedDonor], options: PretrainOptions) -> None:
-    """Set the weights by which donors are sampled, within the share of free-text or other types."""
-    kinds = [[donor for donor in packed if donor.is_open == is_open] for is_open in (True, False)]
-    is_mixed = all(kinds)
-    if options.share is not None and not is_mixed:
-        raise unused(
-            "--share",
-            options.share,
-            who="`pretrain`",
-            where="donors of both kinds, with and without free-text types",
-        )
-    share = OPEN_SHARE if options.share is None else options.share
-    for donors, fraction in zip(kinds, (share, 1 - share), strict=True):
-        sizes = [len(donor.train) ** POWER for donor in donors]
-        for donor, size in zip(donors, sizes, strict=True):
-            donor.weight = size / sum(sizes) * (fraction if is_mixed else 1.0)
+def similar_labels(vectors: Tensor, min_similarity: float = MIN_SIMILARITY) -> np.ndarray:
+    """Return whether label texts are similar, shape (n_texts, n_texts).
 
-
-def _masked(logits: Tensor, batch: DonorBatch) -> Tensor:
-    """Return the logits of the candidates, masked, shape (n_words, 1 + 2 * n_types)."""
-    return logits.masked_fill(functional.pad(batch.off.repeat_interleave(2, dim=1), (1, 0)), MASKED)
-
-
-def _divergence(logits: Tensor, predicted: Tensor) -> Tensor:
-    """Return the KL divergence from a teacher's predictions, in nats per word.
-
-    It is multiplied by the squared temperature.
-
-    SOURCE: Hinton et al. 2015, arXiv:1503.02531.
+    vectors (Tensor): Vectors of the label texts, of unit length, shape (n_texts, n_columns).
+    min_similarity (float): Minimum cosine of similar ones.
     """
-    log_p, log_q = (functional.log_softmax(z / TEMPERATURE, 1) for z in (logits, predicted))
-    return functional.kl_div(log_p, log_q, log_target=True, reduction="batchmean") * TEMPERATURE**2
+    rows = [(chunk @ vectors.T > min_similarity).cpu() for chunk in vectors.split(CHUNK)]
+    return torch.cat(rows).numpy()
 
 
-def legal(tags: np.ndarray) -> np.ndarray:
+def with_beginnings(tags: np.ndarray) -> np.ndarray:
     """Return tags in which every entity starts with B, shape (n_tokens,).
 
     tags (np.ndarray): 0 for O, 1 + 2t for B and 2 + 2t for I of type t, shape (n_tokens,).

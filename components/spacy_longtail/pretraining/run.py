@@ -2,7 +2,8 @@
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from statistics import mean
@@ -24,13 +25,14 @@ from ..output.targets import check_folder, check_outside, unless_holds
 from ..output.writing import replacing
 from ..pipes.sources import add_sources
 from ..settings import unused
-from ..training.pretrained import write_seen
+from ..training.loading import sources_of_encoder
+from ..training.pretrained import read_seen, write_seen
 from ..training.provenance import file_content, installed_versions, json_checksum, with_short_paths
 from ..types import Block
 from .donors import PretrainOptions, common_language, read_donors, unusable
 
 if TYPE_CHECKING:
-    from .learners import BiEncoderLearner
+    from .learners import Learner
 
 CNN = "cnn"  # name of a new CNN
 STATE = "state.pt"
@@ -40,7 +42,16 @@ SAVE_INTERVAL = 300.0  # seconds
 LOSS_INTERVAL = 10  # steps between updates of the loss in the progress bar
 CNN_STEPS, TRANSFORMER_STEPS = 12_000, 6_000
 # options that may change when a run is resumed
-FREE = {"gpu_id": -1, "workers": 0, "evaluations": 1}
+CHANGEABLE = {"gpu_id": -1, "workers": 0, "evaluations": 1}
+
+
+@dataclass
+class Progress:
+    """Progress of a run, which a checkpoint stores."""
+
+    step: int = 0  # number of finished steps
+    seconds: float = 0.0
+    scores: list[list[Any]] = field(default_factory=list)  # pairs of step and scores of each donor
 
 
 def pretrain(
@@ -69,46 +80,72 @@ def pretrain(
         import transformers  # noqa: F401
     is_cnn = _is_cnn(options)
     _check_kind(options, is_cnn)
+    if options.teacher_cache is not None:
+        _check_cache(options.teacher_cache, [output, *folders, *exclude])
+    from .learners import PretrainRates, device_of, rates_of
+
+    rates_of(options, PretrainRates())  # checked before encoders and donors are loaded
+    device_of(options.gpu_id)
     options = options._replace(steps=options.steps or (CNN_STEPS if is_cnn else TRANSFORMER_STEPS))
-    state = _state(output, _key(folders, exclude, options))
+    key = _key(folders, exclude, options)
+    checkpoint = _checkpoint(output, key)
+    start = None if options.encoder == CNN else options.encoder
+    seen_before = () if start is None else read_seen(Path(start)).tolist()
     fix_random_seed(options.seed)
-    learner = _learner(folders, options, exclude, is_cnn, say)
-    donors = []
-    for donor in learner.donors:
-        donors.append(
+    learner = _learner(folders, options, exclude, is_cnn, say, checkpoint.get("subwords", ()))
+    donors = learner.data.donors
+    for donor in donors:
+        excluded = f", {donor.n_excluded:,} excluded" if exclude else ""
+        n_sentences, n_types = len(donor.train), len(donor.descriptions)
+        say(f"{donor.name}: {n_sentences:,} sentences{excluded}, {n_types:,} types")
+    progress = Progress(**checkpoint.get("progress", {}))
+    if checkpoint:
+        say(f"Resuming at step {progress.step:,}")
+        learner.load(checkpoint)
+    _train(learner, progress, output / STATE, key)
+    record = {
+        "key": key,
+        "options": with_short_paths(options._asdict()),
+        "steps": options.steps,
+        "seconds": round(progress.seconds, 1),
+        "versions": installed_versions(),
+        "excluded": [path.resolve().name for path in exclude],
+        "donors": [
             {
                 "name": donor.name,
                 "sentences": len(donor.train),
                 "words": sum(map(len, donor.train)),
-                "left_out": donor.n_excluded,
+                "excluded": donor.n_excluded,
                 "types": donor.descriptions,
                 "open": donor.is_open,
             }
-        )
-        excluded = f", {donor.n_excluded:,} excluded" if exclude else ""
-        counts = f"{len(donor.train):,} sentences{excluded}, {len(donor.descriptions):,} types"
-        say(f"{donor.name}: {counts}")
-    if state["step"]:
-        say(f"Resuming at step {state['step']:,}")
-        learner.load(state)
-    _train(learner, output / STATE, state, options)
-    record = {
-        "key": state["key"],
-        "options": with_short_paths(options._asdict()),
-        "steps": options.steps,
-        "seconds": round(state["seconds"], 1),
-        "versions": installed_versions(),
-        "excluded": [path.resolve().name for path in exclude],
-        "donors": donors,
-        "scores": state["scores"],
+            for donor in donors
+        ],
+        "scores": progress.scores,
     }
-    nlp = blank(common_language(d.lang for d in learner.donors), learner.donors[0].tokens)
-    add_sources(nlp, [{"name": donor.name} for donor in learner.donors])
+    nlp = blank(common_language(donor.lang for donor in donors), donors[0].tokens)
+    encoders = (name for name in (start, options.teacher) if name is not None)
+    add_sources(nlp, [source for name in encoders for source in sources_of_encoder(name)])
+    add_sources(nlp, [{"name": donor.name} for donor in donors])
     with replacing(output, [output / STATE]) as new:  # the state is replaced by the results
-        learner.write(nlp, str(output / MODEL), new / MODEL)
-        write_seen(new / MODEL, (doc for donor in learner.donors for doc in donor.train))
+        learner.student.write(nlp, str(output / MODEL), new / MODEL)
+        write_seen(new / MODEL, (doc for donor in donors for doc in donor.train), seen_before)
         srsly.write_json(new / RECORD, record, indent=1)
     return nlp, record
+
+
+def _check_cache(cache: Path, folders: list[Path]) -> None:
+    """Refuse a cache in the output or a corpus, because a resumed run must find them unchanged."""
+    place = cache.resolve()
+    if inside := [folder for folder in folders if folder.resolve() in (place, *place.parents)]:
+        raise ValueError(
+            Errors.L001.format(
+                name="--teacher-cache",
+                rule=f"a folder outside {inside[0]}",
+                value=str(cache),
+                fix="Name another folder.",
+            )
+        )
 
 
 def _is_cnn(options: PretrainOptions) -> bool:
@@ -118,28 +155,20 @@ def _is_cnn(options: PretrainOptions) -> bool:
 
 
 def _check_kind(options: PretrainOptions, is_cnn: bool) -> None:
-    """Refuse options that are for another kind of encoder, and a new CNN without a teacher."""
-    is_new = options.encoder == CNN
+    """Refuse options that are for another kind of encoder."""
     if options.teacher is None and options.teacher_cache is not None:
         raise unused("--teacher-cache", str(options.teacher_cache), "`pretrain`", "runs with --teacher")
-    if options.new_subwords and (is_new or not is_cnn):
+    if options.new_subwords and (options.encoder == CNN or not is_cnn):
         raise unused("--new-subwords", options.new_subwords, "`pretrain`", "a CNN to start from")
     if options.layers is not None and is_cnn:
         raise unused("--layers", options.layers, "`pretrain`", "a transformer")
-    if is_new and options.teacher is None:
-        raise unusable(
-            CNN,
-            problem="a new CNN learns from a transformer, but no teacher is named",
-            fix="Add --teacher en_longtail_trf, or start from a CNN with --encoder en_longtail_cnn",
-            role="the encoder",
-        )
 
 
 def _key(folders: list[Path], exclude: list[Path], options: PretrainOptions) -> str:
     """Return a checksum of the options and the data, independent of where the files are."""
     given = {
         **options._asdict(),
-        **FREE,
+        **CHANGEABLE,
         "teacher_cache": options.teacher_cache is not None,
         "encoder": options.encoder and (file_content(options.encoder) or options.encoder),
         "teacher": options.teacher and (file_content(options.teacher) or options.teacher),
@@ -148,8 +177,8 @@ def _key(folders: list[Path], exclude: list[Path], options: PretrainOptions) -> 
     return json_checksum({"options": given, "data": data, "excluded": excluded})
 
 
-def _state(output: Path, key: str) -> Block:
-    """Return the state to resume from, or that of a new run.
+def _checkpoint(output: Path, key: str) -> Block:
+    """Return the checkpoint to resume from, empty for a new run.
 
     RAISES (ValueError): If the folder has a finished run, or one with another key.
     """
@@ -161,21 +190,25 @@ def _state(output: Path, key: str) -> Block:
     elif path.is_file():
         read = partial(torch.load, map_location="cpu", weights_only=True)
     else:
-        return {"key": key, "step": 0, "seconds": 0.0, "scores": []}
+        return {}
     try:
-        state: Block = read(path)
-        is_other = state["key"] != key
+        checkpoint: Block = read(path)
+        is_other = checkpoint["key"] != key
     except Exception as error:  # JSON, zip and torch raise errors of many classes
         raise _not_resumable(
             path, f"it is damaged ({type(error).__name__}: {error})", "Delete it"
         ) from error
+    if path != record and "subwords" not in checkpoint:
+        raise _not_resumable(
+            path, "an earlier version wrote it, without the subwords of its vectors", "Delete it"
+        )
     if is_other:
         raise _not_resumable(
             output, "it holds a pretraining with other options or donors", "Name a new folder"
         )
     if path == record:
         raise _not_resumable(output, "it is finished", "Use it, or delete the folder to train again")
-    return state
+    return checkpoint
 
 
 def _not_resumable(path: Path, problem: str, fix: str) -> ValueError:
@@ -188,48 +221,60 @@ def _learner(
     exclude: list[Path],
     is_cnn: bool,
     say: Callable[[str], None],
-) -> "BiEncoderLearner":
+    subwords: Sequence[str],
+) -> "Learner":
     """Load the encoder, the teacher and the donors."""
-    from .cnn import read_cnn
-    from .cnn_learner import CNNLearner
-    from .learners import TransformerLearner
-    from .transformer import TEACHER, read_start
+    from .cnn import CNNStart, read_cnn
+    from .cnn_learner import cnn_learner
+    from .learners import transformer_learner
+    from .transformer import TEACHER, TransformerStart, read_start
 
-    start: Any = None
-    if not is_cnn:
-        start = read_start(options.encoder, options.layers)
-    elif options.encoder != CNN:
-        start = read_cnn(options.encoder)
+    start: CNNStart | TransformerStart | None = None
+    if options.encoder != CNN:
+        start = read_cnn(options.encoder) if is_cnn else read_start(options.encoder, options.layers)
     teacher = None if options.teacher is None else read_start(options.teacher, role=TEACHER)
+    start = start or teacher
+    if start is None:
+        raise unusable(
+            CNN,
+            problem="a new CNN learns from a transformer, but no teacher is named",
+            fix="Add --teacher en_longtail_trf, or start from a CNN with --encoder en_longtail_cnn",
+            role="the encoder",
+        )
     lang = common_language(read_declared(folder)[1].lang for folder in folders)
     donors = read_donors(folders, exclude, options.parts, blank(lang, "words").vocab)
-    return (CNNLearner if is_cnn else TransformerLearner)(start, teacher, donors, options, say)
+    if isinstance(start, TransformerStart) and not is_cnn:
+        return transformer_learner(start, teacher, donors, options, say)
+    return cnn_learner(start, teacher, donors, options, say, subwords)
 
 
-def _train(learner: "BiEncoderLearner", path: Path, state: Block, options: PretrainOptions) -> None:
+def _train(learner: "Learner", progress: Progress, path: Path, key: str) -> None:
     """Train to the last step.
 
-    learner (BiEncoderLearner): The learner.
-    path (Path): File of the state.
-    state (Dict[str, Any]): Progress so far; changed in place.
-    options (PretrainOptions): The options.
+    learner (Learner): The learner.
+    progress (Progress): Progress so far; changed in place.
+    path (Path): File of the checkpoints.
+    key (str): Key of the run.
     """
-    start, saved = time.monotonic() - state["seconds"], time.monotonic()
-    steps = options.steps or 0
-    every = -(-steps // options.evaluations)
-    with tqdm(total=steps, initial=state["step"], unit="step", file=sys.stderr) as bar:
-        for step in range(state["step"], steps):
-            loss, is_last = learner.step(step), step + 1 == steps
-            state |= {"step": step + 1, "seconds": time.monotonic() - start}
-            if state["step"] % LOSS_INTERVAL == 0 or is_last:
+    start, saved = time.monotonic() - progress.seconds, time.monotonic()
+    steps = learner.options.steps or 0
+    interval = -(-steps // learner.options.evaluations)
+    batches = learner.batches(progress.step)
+    with tqdm(total=steps, initial=progress.step, unit="step", file=sys.stderr) as bar:
+        while progress.step < steps:
+            loss = learner.step(progress.step, next(batches))
+            progress.step += 1
+            progress.seconds = time.monotonic() - start
+            is_last = progress.step == steps
+            if progress.step % LOSS_INTERVAL == 0 or is_last:
                 bar.set_postfix_str(f"loss {float(loss):.3f}", refresh=False)
             bar.update()
-            if state["step"] % every == 0 or is_last:
+            if progress.step % interval == 0 or is_last:
                 scores = learner.scores()
-                state["scores"].append([step + 1, scores])
+                progress.scores.append([progress.step, scores])
                 if scores:
                     f1 = mean(score["micro"] for score in scores)
-                    bar.write(f"step {step + 1:,}: micro F1 {100 * f1:.1f}", file=sys.stderr)
+                    bar.write(f"step {progress.step:,}: micro F1 {100 * f1:.1f}", file=sys.stderr)
             if is_last or time.monotonic() - saved > SAVE_INTERVAL:
-                learner.save(path, state)
+                learner.save(path, {"key": key, "progress": asdict(progress)})
                 saved = time.monotonic()

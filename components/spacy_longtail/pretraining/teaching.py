@@ -1,4 +1,4 @@
-"""States of a teacher for the words of donors, computed once and stored in a cache folder."""
+"""Teacher, whose predictions are learned, and its states, which can be stored in a cache folder."""
 
 from collections.abc import Callable
 from hashlib import blake2b
@@ -8,16 +8,112 @@ from typing import Any
 import numpy as np
 import torch
 from spacy.util import minibatch
+from torch import Tensor, nn
+from torch.nn import functional
 
+from ..describers.label_encoder import subwords_of_labels
 from ..layers.int8 import in_int8
 from ..layers.quantized import EightBit, eight_bit
 from ..output.console import progress
 from ..output.writing import coded_io, whole_folder
-from .batches import PackedDonor, Sentence, places_of, unlabelled
-from .transformer import BiEncoder
+from ..training.provenance import file_content
+from .batches import DonorBatch, PackedDonor, Sentence, TrainingData, places_of, unlabelled
+from .donors import PretrainOptions, unusable
+from .transformer import TEACHER, BiEncoder, TransformerStart
 
+TEMPERATURE = 2.0  # at which a teacher's predictions are learned
 CODES, SCALES = "codes.npy", "scales.npy"
 BATCH_SIZE = 64  # number of sentences that are encoded together
+
+
+class Teacher:
+    """Pretrained transformer whose predictions are learned on the donors in its language.
+
+    start (TransformerStart): The transformer.
+    data (TrainingData): The donors; stored states are added in place.
+    options (PretrainOptions): The options.
+    device (torch.device): Device to train on.
+    say (Callable[[str], None]): Called with messages on the progress.
+    weight (float): Weight of its predictions in the loss.
+    student_width (Optional[int]): Number of columns of the student's states, which are mapped to
+        those of the teacher; null if only its predictions are learned.
+    n_random_labels (int): Number of random label texts, besides the candidates, for which its
+        predictions are learned.
+    RAISES (ValueError): If no donor is in its language (L495).
+    """
+
+    def __init__(
+        self,
+        start: TransformerStart,
+        data: TrainingData,
+        options: PretrainOptions,
+        device: torch.device,
+        say: Callable[[str], None],
+        weight: float = 0.5,
+        student_width: int | None = None,
+        n_random_labels: int = 0,
+    ) -> None:
+        donors = [packed for packed in data.packed if packed.has_teacher]
+        if not donors:
+            raise unusable(
+                options.teacher,
+                problem=f"it reads {start.lang}, and no donor is in this language",
+                fix="Omit it, or add such a donor",
+                role=TEACHER,
+            )
+        self.weight, self.n_random_labels = weight, n_random_labels
+        labels = BiEncoder(start.labels).to(device)
+        self.vectors = labels.describe(subwords_of_labels(start.tokenizer, data.label_texts))
+        self.model = start.model.to(device).eval()
+        own = {
+            label for donor in donors for labels_of_type in donor.label_ids for label in labels_of_type
+        }
+        self.label_ids = torch.tensor(sorted(own), device=device)
+        if options.teacher_cache is not None:
+            key = file_content(str(options.teacher))
+            store_states(options.teacher_cache, self.model, key, donors, say)
+        hidden = self.model.P.shape[2]
+        self.match = None if student_width is None else nn.Linear(student_width, hidden).to(device)
+
+    def random_labels(self) -> Tensor:
+        """Return random label texts in its language, shape (n_random_labels,)."""
+        device = self.label_ids.device
+        return self.label_ids[torch.randint(len(self.label_ids), (self.n_random_labels,), device=device)]
+
+    def mixed(
+        self, loss: Tensor, batch: DonorBatch, label_ids: Tensor, states: Tensor, logits: Tensor
+    ) -> Tensor:
+        """Return a loss averaged with the divergence from its predictions.
+
+        The distance of mapped states from its states is added, if they are mapped.
+
+        loss (Tensor): The loss of the gold tags.
+        batch (DonorBatch): The batch.
+        label_ids (Tensor): Label texts of the candidates, then random ones, shape (n_labels,).
+        states (Tensor): The student's states, shape (n_words, width).
+        logits (Tensor): The student's logits, shape (n_words, 1 + 2 * n_labels).
+        """
+        with torch.no_grad():
+            is_stored = batch.teacher_states.shape[1] > 0
+            own_states = batch.teacher_states if is_stored else self.model.states(batch)
+            predicted = self.model.logits(own_states, self.vectors[label_ids])
+        if self.match is None:
+            divergence = _divergence(batch.masked(logits), batch.masked(predicted))
+            return (1 - self.weight) * loss + self.weight * divergence
+        loss = (1 - self.weight) * loss + self.weight * _divergence(logits, predicted)
+        normalized = functional.layer_norm(own_states, own_states.shape[1:])
+        return loss + functional.mse_loss(self.match(states), normalized)
+
+
+def _divergence(logits: Tensor, predicted: Tensor) -> Tensor:
+    """Return the KL divergence from a teacher's predictions, in nats per word.
+
+    It is multiplied by the squared temperature.
+
+    SOURCE: Hinton et al. 2015, arXiv:1503.02531.
+    """
+    log_p, log_q = (functional.log_softmax(z / TEMPERATURE, 1) for z in (logits, predicted))
+    return functional.kl_div(log_p, log_q, log_target=True, reduction="batchmean") * TEMPERATURE**2
 
 
 def store_states(
@@ -57,8 +153,7 @@ def _digest(sentences: list[Sentence]) -> str:
     """Return a checksum of the subwords of sentences, in their order."""
     checksum = blake2b(digest_size=8)
     for sentence in sentences:
-        checksum.update(sentence.ids.tobytes())
-        checksum.update(sentence.first.tobytes())
+        checksum.update(sentence.ids.tobytes() + sentence.first.tobytes())
     return checksum.hexdigest()
 
 

@@ -51,18 +51,18 @@ class BiEncoder(Matcher):
         device = batch.ids.device.type
         with torch.autocast(device, dtype=torch.bfloat16, enabled=device == "cuda"):
             hidden = self.encoder(input_ids=batch.ids, attention_mask=batch.mask)[0]
-            return hidden[batch.rows, batch.columns].float()
+            return hidden[batch.sentences, batch.first].float()
 
-    def describe(self, texts: list[list[int]]) -> Tensor:
-        """Return the vectors of labels, shape (n_texts, hidden).
+    def describe(self, subwords: list[list[int]]) -> Tensor:
+        """Return the vectors of labels, shape (n_labels, hidden).
 
-        texts (List[List[int]]): Subwords of each label, with special ones.
+        subwords (List[List[int]]): Subwords of each label, with special ones.
         """
-        return mean_states(self.encoder, texts)
+        return mean_states(self.encoder, subwords)
 
 
-class Start(NamedTuple):
-    """Transformer that pretraining starts from."""
+class TransformerStart(NamedTuple):
+    """Transformer that pretraining starts from or learns from."""
 
     model: BiEncoder
     labels: nn.Module  # transformer that encodes label descriptions
@@ -71,7 +71,7 @@ class Start(NamedTuple):
     lang: str = MIXED  # language of a pipeline
 
 
-def read_start(name: str, layers: int | None = None, role: str = ENCODER) -> Start:
+def read_start(name: str, layers: int | None = None, role: str = ENCODER) -> TransformerStart:
     """Load a published transformer, or a pipeline of one that `pretrain` wrote.
 
     name (str): Name of a model on the Hugging Face hub, of an installed pipeline, or a folder.
@@ -87,13 +87,8 @@ def read_start(name: str, layers: int | None = None, role: str = ENCODER) -> Sta
     return start
 
 
-def _published(name: str) -> Start:
-    before = torch.get_rng_state()
+def _published(name: str) -> TransformerStart:
     tokenizer, loaded = load_transformer(name)
-    if not torch.equal(before, torch.get_rng_state()):
-        # Missing weights, such as a pooler's, were drawn at random. Earlier versions loaded every
-        # model twice. Doing so here as well gives the head the same weights for the same seed.
-        tokenizer, loaded = load_transformer(name)
     encoder: Any = loaded
     layers = getattr(getattr(encoder, "encoder", None), "layer", None)
     embeddings = getattr(encoder, "embeddings", None)
@@ -116,10 +111,10 @@ def _published(name: str) -> Start:
     backend = tokenizer.backend_tokenizer
     backend.no_padding()
     backend.no_truncation()
-    return Start(BiEncoder(encoder), copy.deepcopy(encoder), backend)
+    return TransformerStart(BiEncoder(encoder), copy.deepcopy(encoder), backend)
 
 
-def _of_pipeline(name: str, folder: Path, role: str) -> Start:
+def _of_pipeline(name: str, folder: Path, role: str) -> TransformerStart:
     nlp = load_pipeline(name)
     head = head_of(nlp)
     tok2vec: Any = None if head is None else nlp.get_pipe("tok2vec")
@@ -135,7 +130,9 @@ def _of_pipeline(name: str, folder: Path, role: str) -> Start:
     model = BiEncoder(words.encoder, head.get_dim("nM"))
     read_weights(model.pairs(nlp))
     labels = LabelEncoder(str(folder))
-    return Start(model, labels.module.encoder, words.tokenizer, labels.to_bytes(), nlp.lang or MIXED)
+    return TransformerStart(
+        model, labels.module.encoder, words.tokenizer, labels.to_bytes(), nlp.lang or MIXED
+    )
 
 
 def keep_layers(encoder: Any, name: str, layers: int) -> None:
@@ -159,7 +156,7 @@ def keep_layers(encoder: Any, name: str, layers: int) -> None:
     encoder.config.num_hidden_layers = layers
 
 
-def short_labels(start: Start) -> tuple[bytes, PieceEncoder]:
+def short_labels(start: TransformerStart) -> tuple[bytes, PieceEncoder]:
     """Return the data of the quantized label encoder, and the transformer that is loaded from it.
 
     Words are trained against the vectors of the quantized label encoder, so that training

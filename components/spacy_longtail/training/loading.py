@@ -135,8 +135,17 @@ def sources_of_beginning(config: Config) -> list[Source]:
 
     config (Config): The config, interpolated.
     """
-    metas = [located(block["source"]) / META for block in get_sourced_components(config).values()]
-    return [s for path in metas if path.is_file() for s in sources_of(srsly.read_json(path))]
+    blocks = get_sourced_components(config).values()
+    return [source for block in blocks for source in sources_of_encoder(block["source"])]
+
+
+def sources_of_encoder(name: str) -> list[Source]:
+    """Return the corpora on which an encoder was trained, as far as its meta.json names them.
+
+    name (str): Installed package or folder of a pipeline, or the name of a transformer.
+    """
+    path = located(name) / META
+    return sources_of(srsly.read_json(path)) if path.is_file() else []
 
 
 def load_weights(nlp: Language, config: Config) -> None:

@@ -45,21 +45,22 @@ def sketch(sentences: Iterable[Doc]) -> Ints1d:
     return np.array(sorted(n // SAMPLED for n in numbers if n % SAMPLED == 0), dtype="<u4")
 
 
-def write_seen(pipeline: Path, sentences: Iterable[Doc]) -> None:
+def write_seen(pipeline: Path, sentences: Iterable[Doc], earlier: Iterable[int] = ()) -> None:
     """Write the sampled hashes of the sentences on which a pipeline was pretrained.
 
     pipeline (Path): Folder of the pipeline.
     sentences (Iterable[Doc]): Documents of one sentence each.
+    earlier (Iterable[int]): Sampled hashes of the encoder that the pretraining started from.
     """
-    (pipeline / SEEN_FILE).write_bytes(sketch(sentences).tobytes())
+    hashes = np.union1d(sketch(sentences), np.array([*earlier], dtype="<u4"))
+    (pipeline / SEEN_FILE).write_bytes(hashes.tobytes())
 
 
-def seen_share(pipeline: Path, parts: Iterable[Path]) -> float:
-    """Estimate the fraction of a corpus's sentences on which a pipeline was pretrained.
+def read_seen(pipeline: Path) -> Ints1d:
+    """Return the sampled hashes of the sentences on which a pipeline was pretrained.
 
     pipeline (Path): Folder of the pipeline, or an installed package.
-    parts (Iterable[Path]): Parts of the corpus: .spacy files or folders. Missing ones are ignored.
-    RETURNS (float): In [0, 1]. 0 if the pipeline has no list of sentences.
+    RETURNS (Ints1d): In ascending order, uint32 of shape (n_sampled,); empty without a list.
     RAISES (ValueError): If the list is damaged (L274).
     """
     path = located(pipeline) / SEEN_FILE
@@ -70,11 +71,22 @@ def seen_share(pipeline: Path, parts: Iterable[Path]) -> float:
                 who="A training", path=pipeline, problem=f"{SEEN_FILE} is damaged", fix=START
             )
         )
-    if not data:
+    return np.frombuffer(data, dtype="<u4")
+
+
+def seen_share(pipeline: Path, parts: Iterable[Path]) -> float:
+    """Estimate the fraction of a corpus's sentences on which a pipeline was pretrained.
+
+    pipeline (Path): Folder of the pipeline, or an installed package.
+    parts (Iterable[Path]): Parts of the corpus: .spacy files or folders. Missing ones are ignored.
+    RETURNS (float): In [0, 1]. 0 if the pipeline has no list of sentences.
+    RAISES (ValueError): If the list is damaged (L274).
+    """
+    if not len(known := read_seen(pipeline)):
         return 0.0
     vocab = Vocab()
     sampled = sketch(d for part in parts if part.exists() for d in stream_sentences(part, vocab))
-    return float(np.isin(sampled, np.frombuffer(data, dtype="<u4")).mean()) if len(sampled) else 0.0
+    return float(np.isin(sampled, known).mean()) if len(sampled) else 0.0
 
 
 def warn_seen(config: Config, corpus: Path) -> None:
