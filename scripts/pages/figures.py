@@ -301,11 +301,9 @@ def _decisions() -> Iterator[tuple[str, str]]:
             f"{corpus}.over.{systems[r['method']]}.{r['score']}",
             f"{value:+.1f} ({low:.1f}–{high:.1f})",
         )
-    yield "over.n", str(len(records))
-    yield "over.significant", str(sum(r["outcome"] == "better" for r in records))
-    macro = [r for r in records if r["score"] == "macro"]
-    yield "over.macro.n", str(len(macro))
-    yield "over.macro.significant", str(sum(r["outcome"] == "better" for r in macro))
+    shown = [r["outcome"] for r in records if r["score"] != "micro"]
+    yield "over.shown", str(len(shown))
+    yield "over.significant", str(shown.count("better"))
 
 
 def _sizes() -> Iterator[tuple[str, str]]:
