@@ -37,7 +37,7 @@ def run_pretrain(folders, output, encoder, say=lambda text: None, exclude=(), **
     given = {"steps": 12, "batch_size": 20, "evaluations": 3, **options}
     given["settings"] = {**RATES, **options.get("settings", {})}
     options = PretrainOptions(str(encoder), **given)
-    nlp, record = pretrain(folders, output, options, list(exclude), say)
+    nlp, record = pretrain(folders, output, options, exclude=list(exclude), say=say)
     return SimpleNamespace(nlp=nlp, model=output / "model", record=record, scores=record["scores"])
 
 

@@ -50,7 +50,7 @@ from spacy_longtail.pretraining.cnn import (  # noqa: E402
     Vocabulary,
     add_subwords,
     build_cnn,
-    new_subwords,
+    choose_subwords,
     padded,
     read_cnn,
     reduce_columns,
@@ -198,16 +198,18 @@ def test_options_are_checked_before_anything_is_loaded(options, code, donors, tm
         run(donors, tmp_path / "out", tmp_path / "no_encoder", **options)
 
 
-def test_a_teacher_cache_in_the_output_is_refused(donors, encoder, tmp_path):
-    cache = tmp_path / "out" / "cache"
-    with pytest.raises(ValueError, match=r"L001.*--teacher-cache.*outside .*out, found .*cache"):
-        run(donors, tmp_path / "out", encoder, teacher=str(encoder), teacher_cache=cache)
+@pytest.mark.parametrize("place", ["output", "donor", "teacher"])
+def test_a_teacher_cache_in_another_folder_of_the_run_is_refused(place, donors, encoder, tmp_path):
+    folder = {"output": tmp_path / "out", "donor": donors[1], "teacher": encoder}[place]
+    with pytest.raises(
+        ValueError, match=rf"L001.*--teacher-cache.*outside .*{folder.name}, found .*cache"
+    ):
+        run(donors, tmp_path / "out", "cnn", teacher=str(encoder), teacher_cache=folder / "cache")
 
 
-def test_a_teacher_cache_in_a_donor_is_refused(donors, encoder, tmp_path):
-    cache = donors[1] / "cache"
-    with pytest.raises(ValueError, match=r"L001.*--teacher-cache.*outside .*ships, found .*cache"):
-        run(donors, tmp_path / "out", encoder, teacher=str(encoder), teacher_cache=cache)
+def test_an_output_in_the_encoder_is_refused(donors, encoder):
+    with pytest.raises(ValueError, match="L4"):
+        run(donors, encoder / "out", encoder)
 
 
 # Subwords of other languages
@@ -219,7 +221,7 @@ def test_subwords_of_the_donors_are_added_as_means_of_their_parts(encoder):
     words = Vocabulary(np.array([vocab["Hamina"].orth] * 9, dtype="uint64"), vocab)
     before = model.encoder.vectors.detach().numpy().copy()
 
-    model, longer = add_subwords(model, table, new_subwords(table, words, 200))
+    model, longer = add_subwords(model, table, choose_subwords(table, words, 200))
 
     assert longer.subwords[: len(table.subwords)] == table.subwords
     assert longer.subwords[-1] == "hamina" and len({*longer.subwords}) == len(longer.subwords)
@@ -243,7 +245,7 @@ def test_ties_between_new_subwords_are_broken_alike(encoder):
     orths = [vocab[word].orth for word in ("gull", "wren", "tern", "skua", "smew", "ruff", "knot")]
     words = Vocabulary(np.array(orths, dtype="uint64"), vocab)
 
-    first, *others = [new_subwords(table, words, 12) for _ in range(5)]
+    first, *others = [choose_subwords(table, words, 12) for _ in range(5)]
 
     assert others == [first] * 4
 
@@ -285,7 +287,7 @@ def test_a_resumed_run_has_the_subwords_of_its_vectors(donors, encoder, tmp_path
     """Even if `tokenizers` chooses others by then, such as those of another order."""
     straight = run(donors, tmp_path / "straight", encoder, new_subwords=6)
     killed(monkeypatch, 3, (2,), donors, tmp_path / "out", encoder, new_subwords=6)
-    monkeypatch.setattr(cnn_learner, "new_subwords", lambda *given: new_subwords(*given)[::-1])
+    monkeypatch.setattr(cnn_learner, "choose_subwords", lambda *given: choose_subwords(*given)[::-1])
 
     again = run(donors, tmp_path / "out", encoder, new_subwords=6)
 

@@ -47,8 +47,8 @@ def pretrain_command(
     parts: Annotated[
         str,
         Option(
-            help="Parts of the donors to train on, such as train,dev, which all must have. By default, "
-            "a donor that was not split is trained on as a whole."
+            help="Parts to train on, such as train,dev. Every donor must have all of them. By default, "
+            "a donor without parts is used as a whole."
         ),
     ] = "train",
     layers: Annotated[
@@ -106,7 +106,9 @@ def pretrain_command(
         workers=workers,
         new_subwords=new_subwords,
     )
-    _, record = pretrain(donors, output, options, exclude or [], lambda text: echo(text, err=True))
+    _, record = pretrain(
+        donors, output, options, exclude=exclude or [], say=lambda text: echo(text, err=True)
+    )
     if as_json:
         return print_json({**record, "model": str(output / MODEL)})
     excluded = {donor["name"]: f"{donor['excluded']:,}" for donor in record["donors"]}

@@ -105,7 +105,7 @@ def pack_donors(
     RAISES (ValueError): If a share is given and all donors are of one kind (L213).
     """
     label_texts: dict[str, int] = {}
-    packed = [pack(donor, cutter, label_texts, teacher_lang) for donor in donors]
+    packed = [pack_donor(donor, cutter, label_texts, teacher_lang) for donor in donors]
     _set_sampling_weights(packed, share)
     return TrainingData(donors, packed, label_texts)
 
@@ -128,7 +128,7 @@ def _set_sampling_weights(packed: list[PackedDonor], share: float | None) -> Non
             donor.weight = size / sum(sizes) * (fraction if is_mixed else 1.0)
 
 
-def pack(
+def pack_donor(
     donor: Donor, cutter: Cutter, label_texts: dict[str, int], teacher_lang: str | None = None
 ) -> PackedDonor:
     """Return a donor as arrays.
@@ -154,13 +154,13 @@ def pack(
         name=donor.name,
         is_open=donor.is_open,
         label_ids=label_ids,
-        train=_pack(donor, donor.train, cutter),
-        dev=_pack(donor, donor.dev, cutter),
+        train=_pack_sentences(donor, donor.train, cutter),
+        dev=_pack_sentences(donor, donor.dev, cutter),
         has_teacher=teacher_lang in (donor.lang, MIXED),
     )
 
 
-def _pack(donor: Donor, docs: Sequence[Doc], cutter: Cutter) -> list[Sentence]:
+def _pack_sentences(donor: Donor, docs: Sequence[Doc], cutter: Cutter) -> list[Sentence]:
     """Return sentences as arrays, without words after the first `MAX_SUBWORDS` subwords."""
     types = list(donor.descriptions)
     indices = {label: i for i, label in enumerate(types)}
@@ -253,7 +253,7 @@ def collate(
     )
 
 
-def unlabelled(sentences: Sequence[Sentence], label_ids: Iterable[int] = ()) -> DonorBatch:
+def batch_without_gold(sentences: Sequence[Sentence], label_ids: Iterable[int] = ()) -> DonorBatch:
     """Return sentences as a batch without gold tags.
 
     sentences (Sequence[Sentence]): The sentences.
@@ -264,7 +264,10 @@ def unlabelled(sentences: Sequence[Sentence], label_ids: Iterable[int] = ()) -> 
 
 
 class Batches(IterableDataset):
-    """Endless stream of batches. Each is of one donor, and depends on the seed and its number only.
+    """Endless stream of batches.
+
+    Each batch has sentences of one donor and is determined by the seed and its number, so that a
+    resumed run gets the same batches.
 
     donors (Sequence[PackedDonor]): The donors.
     similar (np.ndarray): Whether label texts are similar, shape (n_texts, n_texts).
@@ -289,7 +292,7 @@ class Batches(IterableDataset):
             i = rng.choices(range(len(weights)), weights)[0]
             sentences = next(streams[i])  # also of batches before `start`, to advance the stream
             if number >= self.start and (number - self.start) % n == turn:
-                yield batch_of(self.donors[i], sentences, rng, self.similar)
+                yield sample_batch(self.donors[i], sentences, rng, self.similar)
 
     def _stream(self, i: int) -> Iterator[list[Sentence]]:
         """Yield sentences of similar length. All have been yielded once before any is repeated."""
@@ -308,7 +311,7 @@ class Batches(IterableDataset):
             yield from reversed(batches)  # the order of earlier versions
 
 
-def batch_of(
+def sample_batch(
     donor: PackedDonor,
     sentences: list[Sentence],
     rng: Random,

@@ -21,7 +21,8 @@ from torch.nn.utils.rnn import pad_sequence
 from ..describers.static import subwords_of_texts
 from ..layers.quantized import eight_bit
 from ..layers.subword_tokenizer import SubwordTokenizer
-from ..layers.subwords import NAME, NO_SUBWORDS, WITHIN, SubwordTable, plain
+from ..layers.subwords import NAME as SUBWORDS
+from ..layers.subwords import NO_SUBWORDS, WITHIN, SubwordTable, plain
 from ..models.rich_embed import FIRST_SEED
 from ..training.loading import load_pipeline
 from ..types import Block
@@ -264,7 +265,7 @@ def new_cnn(teacher: TransformerStart, vocabulary: Vocabulary, texts: list[str])
     return CNNBiEncoder(CNN(torch.from_numpy(vectors / vectors.std()), N_ROWS)), table
 
 
-def new_subwords(table: SubwordTable, words: Vocabulary, n_subwords: int) -> list[str]:
+def choose_subwords(table: SubwordTable, words: Vocabulary, n_subwords: int) -> list[str]:
     """Return the most useful subwords of the donors' text that a table does not have.
 
     table (SubwordTable): The subwords of a CNN.
@@ -338,7 +339,7 @@ def read_cnn(name: str) -> CNNStart:
             role=ENCODER,
         )
     embed, encode = config["embed"], config["encode"]
-    table: SubwordTable = _nodes(nlp, NAME)[0].attrs["subwords"]
+    table: SubwordTable = _nodes(nlp, SUBWORDS)[0].attrs["subwords"]
     cnn = CNN(torch.from_numpy(table.vectors.expand()), embed["rows"], embed["width"], encode["depth"])
     model = CNNBiEncoder(cnn, head.get_dim("nM"))
     read_weights(_pairs(nlp, model))
@@ -364,7 +365,7 @@ def build_cnn(model: CNNBiEncoder, table: SubwordTable, name: str, nlp: Language
     codes = eight_bit(cnn.vectors.detach().cpu().float().numpy())
     block = _tok2vec(cnn.width, list(map(len, cnn.tables)), cnn.depth, name)
     nlp.add_pipe("tok2vec", config={"model": block})
-    _nodes(nlp, NAME)[0].attrs["subwords"] = SubwordTable(codes, table.subwords, table.is_plain)
+    _nodes(nlp, SUBWORDS)[0].attrs["subwords"] = SubwordTable(codes, table.subwords, table.is_plain)
     add_described_ner(nlp, model, {"@misc": "longtail.SubwordDescriptions.v1", "source": name})
     write_weights(_pairs(nlp, model))
 
@@ -396,7 +397,7 @@ def _pairs(nlp: Language, model: CNNBiEncoder) -> Iterator[tuple[Model, str, Ten
     cnn = model.encoder
     for node, table in zip(_nodes(nlp, "hashembed"), cnn.tables, strict=True):
         yield node, "E", table
-    yield _nodes(nlp, NAME)[0], "W", cnn.project.weight
+    yield _nodes(nlp, SUBWORDS)[0], "W", cnn.project.weight
     blocks: list[Any] = [cnn.mix, *cnn.blocks]
     for maxout, norm, block in zip(_nodes(nlp, "maxout"), _nodes(nlp, "layernorm"), blocks, strict=True):
         yield from (

@@ -20,8 +20,8 @@ from .cnn import (
     Vocabulary,
     add_subwords,
     build_cnn,
+    choose_subwords,
     new_cnn,
-    new_subwords,
     padded,
     reduce_columns,
 )
@@ -113,7 +113,8 @@ def cnn_learner(
         orths = np.concatenate([doc.to_array(ORTH) for donor in donors for doc in donor.train])
         words, table = Vocabulary(orths, vocab), start[1]
         # another version of `tokenizers` may choose others
-        new = list(subwords[len(table.subwords) :]) or new_subwords(table, words, options.new_subwords)
+        new = list(subwords[len(table.subwords) :])
+        new = new or choose_subwords(table, words, options.new_subwords)
         start = add_subwords(start[0], table, new)
     splitter = teacher_start or start
     cutter: Cutter = (

@@ -31,8 +31,8 @@ from .batches import (
     DonorBatch,
     PackedDonor,
     TrainingData,
+    batch_without_gold,
     pack_donors,
-    unlabelled,
 )
 from .donors import Donor, PretrainOptions, unusable
 from .matcher import Matcher
@@ -198,7 +198,7 @@ class Learner:
         examples = []
         batches = (minibatch(part, SCORE_BATCH) for part in (packed.dev, donor.dev))
         for sentences, docs in zip(*batches, strict=True):
-            batch = unlabelled(sentences, [ids[0] for ids in packed.label_ids]).to(self.device)
+            batch = batch_without_gold(sentences, [ids[0] for ids in packed.label_ids]).to(self.device)
             states, vectors = self.student.states(batch, 0.0), self.student.describe(batch.label_ids)
             tags = self.student.model.logits(states, vectors).argmax(1).cpu().numpy()
             ends = np.cumsum([len(sentence.first) for sentence in sentences])

@@ -14,12 +14,13 @@ from ..types import Block
 
 N_PREFIXES = 2  # B and I
 NAMES = (
-    "person|organization|location|event|creative work|product|date|time|quantity|money|disease|"
-    "chemical|species|law|award|language|nationality|occupation"
+    *("person", "organization", "location", "event", "creative work", "product", "date", "time"),
+    *("quantity", "money", "disease", "chemical", "species", "law", "award", "language"),
+    *("nationality", "occupation"),
 )
 # descriptions of the types that a pipeline predicts before it is given others
 GENERAL = {
-    **{name: name for name in NAMES.split("|")},
+    **{name: name for name in NAMES},
     "money": "amount of money",
     "chemical": "chemical substance",
 }
@@ -64,7 +65,10 @@ class Matcher(nn.Module):
         return torch.cat([self.o(states), matched], dim=1)
 
     def pairs(self, nlp: Language) -> Pairs:
-        """Return the head's parameters in a pipeline and in torch; of W and b, the rows of O."""
+        """Pair the head's parameters in a pipeline with their tensors in torch.
+
+        For W and b, torch has only the row of O.
+        """
         values = {"P": self.P, "Q": self.Q, "W": self.o.weight, "b": self.o.bias}
         return [(head_of(nlp), name, value) for name, value in values.items()]
 

@@ -44,6 +44,8 @@ CNN_STEPS, TRANSFORMER_STEPS = 12_000, 6_000
 # options that may change when a run is resumed
 CHANGEABLE = {"gpu_id": -1, "workers": 0, "evaluations": 1}
 
+DEFAULTS = PretrainOptions()
+
 
 @dataclass
 class Progress:
@@ -57,9 +59,10 @@ class Progress:
 def pretrain(
     folders: list[Path],
     output: Path,
-    options: PretrainOptions,
-    exclude: list[Path],
-    say: Callable[[str], None],
+    options: PretrainOptions = DEFAULTS,
+    *,
+    exclude: Sequence[Path] = (),
+    say: Callable[[str], None] = print,
 ) -> tuple[Language, Block]:
     """Pretrain an encoder and a head that reads label descriptions, and write both as a pipeline.
 
@@ -68,20 +71,22 @@ def pretrain(
     folders (List[Path]): Donors, as for `read_donors`.
     output (Path): Folder to write.
     options (PretrainOptions): The options.
-    exclude (List[Path]): Corpora whose dev and test sentences are excluded from the donors.
+    exclude (Sequence[Path]): Corpora whose dev and test sentences are excluded from the donors.
     say (Callable[[str], None]): Called with messages on the progress.
     RETURNS (Tuple[Language, Dict[str, Any]]): The pipeline of output/model, and the record.
     RAISES (ValueError): If an option, a donor, the encoder or the output folder cannot be used.
     """
-    check_folder(output, [*folders, *exclude], unless_holds(RECORD, STATE))
-    check_outside(output, [*folders, *exclude], "folder")
+    encoders = [name for name in (options.encoder, options.teacher) if name not in (None, CNN)]
+    inputs = [*folders, *exclude, *map(located, encoders)]
+    check_folder(output, inputs, unless_holds(RECORD, STATE))
+    check_outside(output, inputs, "folder")
     require_torch()
     with extra("transformers", "transformers"):
         import transformers  # noqa: F401
     is_cnn = _is_cnn(options)
     _check_kind(options, is_cnn)
     if options.teacher_cache is not None:
-        _check_cache(options.teacher_cache, [output, *folders, *exclude])
+        _check_cache(options.teacher_cache, [output, *inputs])
     from .learners import PretrainRates, device_of, rates_of
 
     rates_of(options, PretrainRates())  # checked before encoders and donors are loaded
@@ -124,7 +129,6 @@ def pretrain(
         "scores": progress.scores,
     }
     nlp = blank(common_language(donor.lang for donor in donors), donors[0].tokens)
-    encoders = (name for name in (start, options.teacher) if name is not None)
     add_sources(nlp, [source for name in encoders for source in sources_of_encoder(name)])
     add_sources(nlp, [{"name": donor.name} for donor in donors])
     with replacing(output, [output / STATE]) as new:  # the state is replaced by the results
@@ -135,7 +139,7 @@ def pretrain(
 
 
 def _check_cache(cache: Path, folders: list[Path]) -> None:
-    """Refuse a cache in the output or a corpus, because a resumed run must find them unchanged."""
+    """Refuse a cache in the output or an input, because a resumed run must find them unchanged."""
     place = cache.resolve()
     if inside := [folder for folder in folders if folder.resolve() in (place, *place.parents)]:
         raise ValueError(
@@ -164,7 +168,7 @@ def _check_kind(options: PretrainOptions, is_cnn: bool) -> None:
         raise unused("--layers", options.layers, "`pretrain`", "a transformer")
 
 
-def _key(folders: list[Path], exclude: list[Path], options: PretrainOptions) -> str:
+def _key(folders: list[Path], exclude: Sequence[Path], options: PretrainOptions) -> str:
     """Return a checksum of the options and the data, independent of where the files are."""
     given = {
         **options._asdict(),
@@ -200,7 +204,7 @@ def _checkpoint(output: Path, key: str) -> Block:
         ) from error
     if path != record and "subwords" not in checkpoint:
         raise _not_resumable(
-            path, "an earlier version wrote it, without the subwords of its vectors", "Delete it"
+            path, "an earlier version wrote it, and it lacks the list of subwords", "Delete it"
         )
     if is_other:
         raise _not_resumable(
@@ -218,7 +222,7 @@ def _not_resumable(path: Path, problem: str, fix: str) -> ValueError:
 def _learner(
     folders: list[Path],
     options: PretrainOptions,
-    exclude: list[Path],
+    exclude: Sequence[Path],
     is_cnn: bool,
     say: Callable[[str], None],
     subwords: Sequence[str],

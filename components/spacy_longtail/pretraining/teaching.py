@@ -17,7 +17,7 @@ from ..layers.quantized import EightBit, eight_bit
 from ..output.console import progress
 from ..output.writing import coded_io, whole_folder
 from ..training.provenance import file_content
-from .batches import DonorBatch, PackedDonor, Sentence, TrainingData, places_of, unlabelled
+from .batches import DonorBatch, PackedDonor, Sentence, TrainingData, batch_without_gold, places_of
 from .donors import PretrainOptions, unusable
 from .transformer import TEACHER, BiEncoder, TransformerStart
 
@@ -83,9 +83,9 @@ class Teacher:
     def mixed(
         self, loss: Tensor, batch: DonorBatch, label_ids: Tensor, states: Tensor, logits: Tensor
     ) -> Tensor:
-        """Return a loss averaged with the divergence from its predictions.
+        """Average the loss of the gold tags with the divergence from the teacher's predictions.
 
-        The distance of mapped states from its states is added, if they are mapped.
+        If the student's states are mapped, add their squared distance from the teacher's states.
 
         loss (Tensor): The loss of the gold tags.
         batch (DonorBatch): The batch.
@@ -166,7 +166,7 @@ def _write(folder: Path, teacher: BiEncoder, sentences: list[Sentence]) -> None:
     for some in progress([*minibatch(order, BATCH_SIZE)], "teacher", "batch"):
         places = places_of(some)
         with torch.no_grad():
-            states = teacher.states(unlabelled(some).to(device))
+            states = teacher.states(batch_without_gold(some).to(device))
         codes[places], scales[places] = eight_bit(states.cpu().numpy())
     codes.flush()
     np.save(folder / SCALES, scales)

@@ -250,7 +250,8 @@ class LongtailNER(EntityRecognizer):
         return self._loaded("")
 
     def from_disk(self, path: str | Path, exclude: Iterable[str] = ()) -> "LongtailNER":
-        util.from_disk(path, {"cfg": partial(read_cfg, pipe=self)}, exclude)
+        check: Callable = partial(read_cfg, pipe=self)
+        util.from_disk(path, {"cfg": check}, exclude)
         super().from_disk(path, exclude=exclude)
         return self._loaded(Path(path) / "cfg")
 
