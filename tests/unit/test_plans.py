@@ -275,6 +275,16 @@ def test_a_config_without_a_patience_in_numbers_trains_all_steps_or_is_refused(p
         assert plan(text).methods[0].config["training"]["patience"] == 0
 
 
+def test_methods_of_grids_on_a_config_without_a_patience_train_all_steps(plan, tmp_path):
+    config = load_config(config_file("baseline"), interpolate=False)
+    del config["training"]["patience"]
+    config.to_disk(tmp_path / "own.cfg")
+
+    found = plan("config: own.cfg\ngrids: [{head: crf}]")
+
+    assert found.methods[0].config["training"]["patience"] == 0
+
+
 # --- configs
 
 

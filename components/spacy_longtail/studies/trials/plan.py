@@ -305,8 +305,9 @@ def _read_methods(
         own_base = _read_config(path, f"{own['config']}") if "config" in own else base
         own_settings = {k: v for k, v in own.items() if k != "config"}
         config = compose(own_base, {}, {**settings, **own_settings})
-        config["training"].setdefault("patience", 0)  # spaCy's default would end it early
         methods.append(TrialMethod(name, {}, config))
+    for method in methods:  # spaCy's default patience would end their trainings early
+        method.config["training"].setdefault("patience", 0)
     for name, n in Counter(method.name for method in methods).items():
         if n > 1 or not is_file_name(name):
             raise invalid_plan(path, f"{name!r} names two methods, or cannot be a file's name.")
