@@ -307,6 +307,22 @@ def test_advice_ends_with_its_budget(corpus, tmp_path, monkeypatch):
     assert [name for name, _ in runner.begun] == ["ner", "crf", "softmax"]
 
 
+def test_no_trial_of_a_later_fold_starts_after_the_budget(corpus, tmp_path, monkeypatch):
+    class Slower(Timed):
+        def __call__(self, trial, work, stop):
+            starts.append(self.now)
+            self.usual = 400.0 if trial.corpus.name == "toy-fold-1" else 10.0
+            return super().__call__(trial, work, stop)
+
+    starts = []
+    runner = Slower({"ner": 0.3, "crf": 0.9}, monkeypatch, {})
+
+    *_, said = advised(corpus, tmp_path, monkeypatch, runner, minutes=10)
+
+    assert runner.now > 600 and max(starts) < 600
+    assert any(text.startswith("No time is left for") for text in said)
+
+
 def test_advice_names_the_declared_types_without_a_mention(corpus, tmp_path, monkeypatch):
     types = read_types(corpus)
     write_types(corpus, types._replace(labels=[*types.labels, "SHIP"], tail=[*types.tail, "SHIP"]))

@@ -140,7 +140,7 @@ class Rounds:
                     self.say(f"No time for fold {i + 1}")
                     break
                 self.say(f"Fold {i + 1} of {', '.join(names)}")
-                self._train(names, fold)
+                self._next(names, missing, fold)
             done = [name for name in names if name != self.baseline and self._is_done(name, fold)]
             if not done:
                 break
@@ -161,6 +161,19 @@ class Rounds:
                 self.say(f"No time is left for {number(len(missing) - start, 'more candidate')}")
                 break
             self._train(missing[start : start + workers], fold)
+
+    def _next(self, names: list[str], missing: list[str], fold: Path) -> None:
+        """Train methods on a later fold until the budget is spent.
+
+        Trials may take longer than those by which `_affordable` chose the methods.
+        """
+        self._train([name for name in names if name not in missing], fold)  # reads their records
+        remaining = [name for name in names if name in missing]
+        for start in range(0, len(remaining), workers := self.options.workers):
+            if self.end <= time.monotonic():
+                self.say(f"No time is left for {number(len(remaining) - start, 'more trial')}")
+                break
+            self._train(remaining[start : start + workers], fold)
 
     def _train(self, names: list[str], fold: Path) -> None:
         """Run trials of a fold."""
