@@ -90,7 +90,7 @@ def recommend(
             echo(f"{candidate.name}: {candidate.why}")
         return echo(comparison_line(len(candidates), plan.schedule, folds, minutes))
     default = default_workers(bool(transformer) or any(map(needs_torch, encoders)), gpu_id)
-    options = TrialOptions(workers or default, gpu_id, retry_failed=retry_failed)
+    options = TrialOptions(workers=workers or default, gpu_id=gpu_id, retry_failed=retry_failed)
     advice = advise(
         candidates,
         plan,

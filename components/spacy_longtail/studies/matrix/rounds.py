@@ -24,6 +24,7 @@ from .recommendation import Runs, decide
 from .summary import FoldsByCorpus
 
 FOLDS_FOLDER = "folds"  # in the output folder
+HELD_OUT = "the held-out fold"  # what messages call the test part of a fold
 FIRST_FOLD_SHARE = 0.5  # fraction of the budget for the first fold
 P_BEHIND = 0.05  # one-sided p with which a method of the worse half leaves the race
 MAX_TRIAL_SHARE = 0.4  # fraction of the budget for one trial, except those of the baseline
@@ -117,7 +118,7 @@ class Rounds:
             options,
             minutes=MAX_TRIAL_SHARE * total_minutes,
             unlimited=self.baseline,
-            test_name="the held-out fold",
+            test_name=HELD_OUT,
         )
         self.end = time.monotonic() + self.seconds
         self.keys = {(t.method.name, t.corpus): key for key, t in matrix.trials.items()}

@@ -27,7 +27,7 @@ from .store import FOLDER, SCORED, TrialRecord, TrialStoppedError, TrialStore, c
 Runner = Callable[[Trial, Path, Stop], ProcessEnd]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TrialOptions:
     """Options of a run, none of which changes a score."""
 
@@ -100,10 +100,14 @@ class Matrix:
                     ) from error
             warn_seen(filled.interpolate(), corpus)
 
-    def listed(self) -> list[dict[str, object]]:
-        """Return the trials as JSON data, checked as before a run. Nothing is written."""
-        finished = self.store.records()
-        self.check(key for key in self.trials if key not in finished)
+    def listed(self, options: TrialOptions) -> list[dict[str, object]]:
+        """Return the trials as JSON data, checked as before a run. Nothing is written.
+
+        options (TrialOptions): Options of the run. Trials that it would repeat are open.
+        """
+        missing, records = self.missing(self.trials, options), self.store.records()
+        self.check(missing)
+        finished = {key: record for key, record in records.items() if key not in missing}
         return [
             {
                 "key": key,
@@ -138,9 +142,11 @@ class Matrix:
         """
         among = list(self.trials if keys is None else keys)
         missing = self.missing(among, options)
-        bare = {key for key in among if not (self.store.place(key) / MODEL).is_dir()} - {*missing}
-        if options.keep_models and bare:
-            warnings.warn(Warnings.W212.format(n=number(len(bare), "trial")), stacklevel=2)
+        if options.keep_models:
+            done = {key for key, record in self.store.records().items() if record.is_done}
+            bare = [k for k in among if k in done and not (self.store.place(k) / MODEL).is_dir()]
+            if bare:
+                warnings.warn(Warnings.W212.format(n=number(len(bare), "trial")), stacklevel=2)
         if missing:
             self.store.create()
             if runner is None:
