@@ -19,9 +19,8 @@ from ...training.filling import load_with_corpus_values
 from ...training.pretrained import warn_seen
 from ...training.startup import check_gpu
 from ...training.train import check_trainable
-from ...types import Block
 from .plan import Plan, Trial, invalid_plan
-from .process import MODEL, ProcessEnd, Stop, launch
+from .process import MODEL, ChildTask, ProcessEnd, Stop, launch
 from .store import FOLDER, SCORED, TrialRecord, TrialStoppedError, TrialStore, corpus_version, trial_key
 
 Runner = Callable[[Trial, Path, Stop], ProcessEnd]
@@ -217,12 +216,12 @@ def run_trial(
     stop (Callable): Returns why the trial must end, or None.
     RETURNS (ProcessEnd): End of the process.
     """
-    task: Block = {
-        "corpus": str(trial.corpus),
-        "name": trial.method.name,
-        "gpu_id": options.gpu_id,
-        "drawn": trial.draw is not None,
-        "parts": list(parts),
-        "moved_to": str(target),
-    }
+    task = ChildTask(
+        corpus=str(trial.corpus),
+        name=trial.method.name,
+        gpu_id=options.gpu_id,
+        is_sample=trial.draw is not None,
+        parts=list(parts),
+        moved_to=str(target),
+    )
     return launch(work, trial.config(), task, options.limit_of(trial.method.name), stop)
