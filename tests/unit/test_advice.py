@@ -423,7 +423,7 @@ def test_only_the_transformer_has_the_steps_of_its_recipe(corpus, encoders):
     _, plan = planned(corpus, None, {}, encoders)
     steps = {method.name: method.config["training"]["max_steps"] for method in plan.methods}
     assert steps.pop(TRF) == 400 and {*steps.values()} == {plan.steps}
-    assert "2,000 at most (400 where the recipe of an encoder says so)" in plan.schedule
+    assert "at most 2,000 steps (400 for encoders whose recipe sets this)" in plan.schedule
 
 
 def test_a_record_has_the_steps_of_its_own_recipe(corpus, encoders, tmp_path, monkeypatch):

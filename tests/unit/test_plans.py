@@ -187,7 +187,7 @@ REFUSED = {
     "choices": [f"{GRID}choices: {value}" for value in ("{head: 3}", "{head: {mine: 3}}")],
     "size": [f"{GRID}sizes: {value}" for value in ("20", "[]", "[20, 20]", "[0]", "[2.5]")],
     "shares": [f"{GRID}shares: {value}" for value in ("[]", "[.nan]", "[5]", "[true]")],
-    "leave seeds out": [GRID + "sizes: [20]\nseeds: 3"],
+    "remove seeds": [GRID + "sizes: [20]\nseeds: 3"],
     "sizes and shares": [GRID + "sizes: [20]\nshares: [0.1]"],
     "partitions need": [GRID + "partitions: 3"],
     "n_sentences needs": [GRID + "sizes: [20]\nn_sentences: 3"],

@@ -45,8 +45,11 @@ def test_invalid_numbers_are_refused(text):
     ("options", "named"),
     [
         (("--seeds", "4,5", "--steps", "500"), ("tiny, crf, seed 5", "8 trials, 500 steps each")),
-        (("--steps", "500", "--patience", "200"), ("no better on dev for 200 steps, 500 at most",)),
-        ((), ("12 trials, each until it is no better on dev for 300 steps, 2,000 at most",)),
+        (
+            ("--steps", "500", "--patience", "200"),
+            ("has not improved for 200 steps, with at most 500 steps",),
+        ),
+        ((), ("12 trials, each until macro F1 on dev has not improved for 300 steps",)),
         (("--sizes", "2,4", "--partitions", "3"), ("crf, 4 sentences, seed 2", "24 trials")),
         (("--folds", "3"), ("tiny-fold-2, ner, seed 0", "36 trials")),
     ],

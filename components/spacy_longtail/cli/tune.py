@@ -45,7 +45,7 @@ def tune(
     a search. After --retry-failed, or larger --minutes, later trials may get other values.
     --seed is the random seed of the search, system.seed that of the trainings.
     """
-    given = read_settings(settings)
+    given = dict(read_settings(settings))
     if steps is not None:
         if "training.max_steps" in given:
             raise cannot_search(

@@ -1,4 +1,4 @@
-"""A race of methods: trials of a plan fold by fold within a budget, with ever fewer methods."""
+"""Race of methods: runs trials fold by fold within a budget and drops methods that fall behind."""
 
 import statistics
 import time
@@ -98,8 +98,8 @@ class Rounds:
 
     matrix (Matrix): Trials of a plan on folds.
     options (TrialOptions): Options of the trials.
-    total_minutes (float): Minutes (wall clock) after which no trial starts. A trial may use two
-        fifths of them, and one of the baseline any time.
+    total_minutes (float): Minutes (wall clock) after which no trial starts. A trial is stopped
+        after two fifths of them, except trials of the baseline.
     labels (List[str]): The declared types.
     say (Callable): Receives messages about the progress.
     """
