@@ -74,7 +74,7 @@ def main(
         place = output / corpus.name
         candidates = find_candidates(corpus, find_pretrained(corpus))
         plan = plan_of(candidates, corpus)
-        limits = {"total_minutes": minutes, "options": TrialOptions(workers)}
+        limits = {"total_minutes": minutes, "options": TrialOptions(workers=workers)}
         found = advise(candidates, plan, place, place / "recommended.cfg", **limits)
         choice, rows = found.recommendation, found.summary.corpora[0].rows
         scores = trained(corpus)

@@ -11,7 +11,7 @@ import typer
 from thinc.api import Config
 
 from spacy_longtail.cli import app
-from spacy_longtail.studies.trials.process import launch
+from spacy_longtail.studies.trials.process import ChildTask, launch
 from spacy_longtail.studies.trials.store import code_version
 from tests.util import (
     GATE_MODEL,
@@ -129,8 +129,14 @@ def test_the_process_of_a_trial_imports_code(corpus, own_config, tmp_path):
     best = tmp_path / "model" / "model-best"
     version = code_version.__wrapped__()
     (tmp_path / "work").mkdir()
-    task = {"corpus": str(corpus), "name": "own", "gpu_id": -1, "drawn": False, "parts": ["dev", "test"]}
-    task["moved_to"] = str(tmp_path / "out")
+    task = ChildTask(
+        corpus=str(corpus),
+        name="own",
+        gpu_id=-1,
+        is_sample=False,
+        parts=["dev", "test"],
+        moved_to=str(tmp_path / "out"),
+    )
     config = Config().from_disk(best / "config.cfg", interpolate=False)
     done = launch(tmp_path / "work", config, task, None, lambda: None)
     assert done.status == "done", done.error

@@ -97,6 +97,15 @@ def test_models_that_were_not_kept_are_counted_in_a_warning(plan, corpus, tmp_pa
         found.run(TrialOptions(keep_models=True), runner=fake)
 
 
+def test_a_failed_trial_does_not_count_as_one_without_a_kept_model(plan, corpus, tmp_path, recwarn):
+    found = matrix(plan, corpus, tmp_path / "out")
+    found.run(TrialOptions(), runner=lambda *_: ProcessEnd("failed", 0.1, "Kaboom"))
+
+    found.run(TrialOptions(keep_models=True))
+
+    assert not [str(warning.message) for warning in recwarn if "LW212" in str(warning.message)]
+
+
 def test_trials_of_other_versions_are_counted_in_a_warning_and_kept(
     plan, corpus, tmp_path, fake, monkeypatch
 ):

@@ -298,6 +298,22 @@ def test_a_failed_trial_of_a_search_is_repeated_on_request(corpus, tmp_path):
     assert [trial.status for trial in tried] == ["done", "done"]
 
 
+@pytest.mark.parametrize("broken", [0, 1])
+def test_no_model_of_the_former_best_trial_is_left_after_a_repeated_trial(broken, corpus, tmp_path):
+    def failing(trial, work, stop):
+        if number_of(trial) == broken:
+            return ProcessEnd("failed", 2.0, "Kaboom")
+        return finished(near)(trial, work, stop)
+
+    search = search_of(corpus, tmp_path)
+    former = best_of(search.run(3, runner=failing))
+
+    tried = search.run(3, TrialOptions(retry_failed=True), runner=finished(lambda values: 0.95))
+
+    kept = {path.parent.name for path in tmp_path.glob("trials/*/model")}
+    assert former.key not in kept and kept == {tried[0].key, best_of(tried).key}
+
+
 @pytest.mark.skipif(os.name != "posix", reason="Windows cannot tell whether a process runs")
 def test_the_working_folder_of_a_killed_search_is_deleted_at_the_next_start(corpus, tmp_path):
     search = search_of(corpus, tmp_path / "out")
@@ -370,8 +386,9 @@ def test_an_unbuildable_config_is_refused_and_other_score_weights_give_a_warning
 
 
 def command(corpus, output, *more):
-    settings = [f"--set={name}={value}" for name, value in TINY.items()]
-    return invoke("tune", corpus, "--config", MOM, "--search", SEARCH, *settings, "-o", output, *more)
+    settings = [f"--set={name}={value}" for name, value in TINY.items() if name != "training.max_steps"]
+    call = ["tune", corpus, "--config", MOM, "--search", SEARCH, *settings, "-o", output]
+    return invoke(*call, "--steps", TINY["training.max_steps"], *more)
 
 
 def test_wrong_options_of_tune_end_with_a_message(corpus, tmp_path, monkeypatch):
@@ -381,6 +398,7 @@ def test_wrong_options_of_tune_end_with_a_message(corpus, tmp_path, monkeypatch)
     monkeypatch.setattr(module, "run_trial", lambda *_: ProcessEnd("failed", 1.0, "trace\nKaboom"))
     for output, more, code in [
         (tmp_path / "out", ["--steps", "3"], "L483"),
+        (tmp_path / "out", ["--set", "training.max_steps=9"], "L483"),
         (tmp_path / "out", ["--config", "none.cfg"], "L402"),
         (tmp_path / "out", ["--trials", "2"], "Kaboom"),
         (earlier, [], "L437"),

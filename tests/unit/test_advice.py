@@ -307,6 +307,22 @@ def test_advice_ends_with_its_budget(corpus, tmp_path, monkeypatch):
     assert [name for name, _ in runner.begun] == ["ner", "crf", "softmax"]
 
 
+def test_no_trial_of_a_later_fold_starts_after_the_budget(corpus, tmp_path, monkeypatch):
+    class Slower(Timed):
+        def __call__(self, trial, work, stop):
+            starts.append(self.now)
+            self.usual = 400.0 if trial.corpus.name == "toy-fold-1" else 10.0
+            return super().__call__(trial, work, stop)
+
+    starts = []
+    runner = Slower({"ner": 0.3, "crf": 0.9}, monkeypatch, {})
+
+    *_, said = advised(corpus, tmp_path, monkeypatch, runner, minutes=10)
+
+    assert runner.now > 600 and max(starts) < 600
+    assert any(text.startswith("No time is left for") for text in said)
+
+
 def test_advice_names_the_declared_types_without_a_mention(corpus, tmp_path, monkeypatch):
     types = read_types(corpus)
     write_types(corpus, types._replace(labels=[*types.labels, "SHIP"], tail=[*types.tail, "SHIP"]))
@@ -346,7 +362,7 @@ def trf(tmp_path, monkeypatch):
     }
     write_files(site, files)
     monkeypatch.syspath_prepend(site)
-    yield Path(name)
+    yield name
     sys.modules.pop(name, None)
 
 
@@ -361,7 +377,7 @@ def optimizers(plan):
 
 @pytest.fixture
 def encoders(trf):
-    return [Path("en_longtail_cnn"), trf]
+    return ["en_longtail_cnn", trf]
 
 
 def test_installed_encoders_are_found(corpus, encoders):
@@ -379,8 +395,8 @@ def test_advice_tries_the_pretrained_recipes_first(corpus, encoders, tmp_path, m
     assert [*by_method(runner)][:3] == ["ner", TRF, CNN]  # of few sentences the transformer is first
     assert found.recommendation.method == TRF
     config = spacy.util.load_config(path).interpolate()  # the recommended config starts from it
-    assert config["paths"]["pretrained"] == str(encoders[1])
-    assert config["components"]["tok2vec"] == {"source": str(encoders[1])}
+    assert config["paths"]["pretrained"] == encoders[1]
+    assert config["components"]["tok2vec"] == {"source": encoders[1]}
     assert config["components"]["ner"]["model"]["tok2vec"]["width"] == 384
     assert config["training"]["optimizer"]["weight_mix"] == 0.8
 
@@ -407,7 +423,7 @@ def test_only_the_transformer_has_the_steps_of_its_recipe(corpus, encoders):
     _, plan = planned(corpus, None, {}, encoders)
     steps = {method.name: method.config["training"]["max_steps"] for method in plan.methods}
     assert steps.pop(TRF) == 400 and {*steps.values()} == {plan.steps}
-    assert "2,000 at most (400 where the recipe of an encoder says so)" in plan.schedule
+    assert "at most 2,000 steps (400 for encoders whose recipe sets this)" in plan.schedule
 
 
 def test_a_record_has_the_steps_of_its_own_recipe(corpus, encoders, tmp_path, monkeypatch):
@@ -424,21 +440,21 @@ def test_the_largest_transformer_stays_first_without_the_cnn(corpus, encoders, m
 
     methods = pretrained_candidates.pretrained_candidates(corpus, encoders, n_sentences=10)
 
-    assert methods[0].settings["paths.pretrained"] == str(encoders[0])
+    assert methods[0].settings["paths.pretrained"] == encoders[0]
 
 
 def test_two_encoders_of_the_user_are_two_candidates(corpus, tmp_path):
-    paths = [Path(shutil.copytree(located("en_longtail_cnn"), tmp_path / name)) for name in ("a", "b")]
+    paths = [str(shutil.copytree(located("en_longtail_cnn"), tmp_path / name)) for name in ("a", "b")]
 
     methods = pretrained_candidates.pretrained_candidates(corpus, paths, n_sentences=10)
 
     assert [method.choices["encoder"] for method in methods] == ["pretrained", "pretrained_2"]
-    assert [method.settings["paths.pretrained"] for method in methods] == list(map(str, paths))
+    assert [method.settings["paths.pretrained"] for method in methods] == paths
 
 
 def test_advice_tries_lists_of_names_if_the_corpus_has_them(corpus):
     write_names(corpus / "names.jsonl", {"GEO": [["Oslo"]]})
-    _, plan = planned(corpus, None, {}, [Path("en_longtail_cnn")])
+    _, plan = planned(corpus, None, {}, ["en_longtail_cnn"])
     cnn = "crf-pretrained-described-gazetteer"
     lists = cnn.replace("pretrained", "pretrained_lists")
     assert [method.name for method in plan.methods][:3] == ["ner", lists, cnn]
@@ -482,7 +498,7 @@ def test_pipelines_without_a_described_head_are_refused_as_encoders(pipeline, co
         nlp.add_pipe(name)
     nlp.to_disk(tmp_path / "model")
     with pytest.raises(ValueError, match="L274"):
-        planned(corpus, pretrained=[tmp_path / "model"])
+        planned(corpus, pretrained=[str(tmp_path / "model")])
 
 
 def test_advice_tries_a_transformer(corpus, tmp_path, monkeypatch):

@@ -187,7 +187,7 @@ REFUSED = {
     "choices": [f"{GRID}choices: {value}" for value in ("{head: 3}", "{head: {mine: 3}}")],
     "size": [f"{GRID}sizes: {value}" for value in ("20", "[]", "[20, 20]", "[0]", "[2.5]")],
     "shares": [f"{GRID}shares: {value}" for value in ("[]", "[.nan]", "[5]", "[true]")],
-    "leave seeds out": [GRID + "sizes: [20]\nseeds: 3"],
+    "remove seeds": [GRID + "sizes: [20]\nseeds: 3"],
     "sizes and shares": [GRID + "sizes: [20]\nshares: [0.1]"],
     "partitions need": [GRID + "partitions: 3"],
     "n_sentences needs": [GRID + "sizes: [20]\nn_sentences: 3"],
@@ -273,6 +273,16 @@ def test_a_config_without_a_patience_in_numbers_trains_all_steps_or_is_refused(p
             plan(text)
     else:
         assert plan(text).methods[0].config["training"]["patience"] == 0
+
+
+def test_methods_of_grids_on_a_config_without_a_patience_train_all_steps(plan, tmp_path):
+    config = load_config(config_file("baseline"), interpolate=False)
+    del config["training"]["patience"]
+    config.to_disk(tmp_path / "own.cfg")
+
+    found = plan("config: own.cfg\ngrids: [{head: crf}]")
+
+    assert found.methods[0].config["training"]["patience"] == 0
 
 
 # --- configs

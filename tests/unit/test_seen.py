@@ -128,11 +128,11 @@ def test_an_encoder_that_has_seen_the_corpus_is_not_recommended(corpus, encoder,
     said = []
     known = corpus({"train": "noon", "dev": "dusk", "test": "dawn"})
     fresh = corpus({"train": "morning", "dev": "dusk", "test": "dawn"})
-    assert not any(path.name == "en_longtail_cnn" for path in find_pretrained(known, said.append))
+    assert not any(name.endswith("en_longtail_cnn") for name in find_pretrained(known, said.append))
     assert any("en_longtail_cnn is not tried" in text for text in said)
-    assert find_pretrained(fresh)[0].name == "en_longtail_cnn"
+    assert find_pretrained(fresh)[0].endswith("en_longtail_cnn")
     with pytest.raises(ValueError, match=r"L563.*3. %"):
-        find_candidates(known, [encoder])
+        find_candidates(known, [str(encoder)])
 
 
 @pytest.mark.parametrize("name", ["en_longtail_cnn", *TRANSFORMERS])

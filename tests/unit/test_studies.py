@@ -9,7 +9,7 @@ from spacy_longtail.cli.options import read_numbers, read_settings
 from spacy_longtail.studies.trials.plan import read_plan
 from spacy_longtail.studies.trials.run import Matrix
 from spacy_longtail.studies.trials.store import TrialStore
-from tests.trials import record_of
+from tests.trials import Scored, record_of
 from tests.util import numbered, refused, run_app, toy_corpus
 
 
@@ -45,8 +45,11 @@ def test_invalid_numbers_are_refused(text):
     ("options", "named"),
     [
         (("--seeds", "4,5", "--steps", "500"), ("tiny, crf, seed 5", "8 trials, 500 steps each")),
-        (("--steps", "500", "--patience", "200"), ("no better on dev for 200 steps, 500 at most",)),
-        ((), ("12 trials, each until it is no better on dev for 300 steps, 2,000 at most",)),
+        (
+            ("--steps", "500", "--patience", "200"),
+            ("has not improved for 200 steps, with at most 500 steps",),
+        ),
+        ((), ("12 trials, each until macro F1 on dev has not improved for 300 steps",)),
         (("--sizes", "2,4", "--partitions", "3"), ("crf, 4 sentences, seed 2", "24 trials")),
         (("--folds", "3"), ("tiny-fold-2, ner, seed 0", "36 trials")),
     ],
@@ -66,6 +69,53 @@ def test_trials_are_listed_with_their_status(corpus, tmp_path):
     found = json.loads(listed("matrix", "quick", corpus, "-o", output, *options))["trials"]
     assert {own["key"]: own["status"] for own in found} == {key: "done", **dict.fromkeys(others, "open")}
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+
+
+@pytest.fixture
+def stored(corpus, tmp_path):
+    """Function that stores one trial of a plan with a status, and returns its key."""
+
+    def store(status, **more):
+        plan = read_plan("quick", {"steps": 100, "seeds": [0], "corpora": [str(corpus)]})
+        key = next(iter(Matrix(plan, tmp_path / "out").trials))
+        (tmp_path / "out" / "work" / key).mkdir(parents=True)
+        record = record_of(key, status=status, **more)
+        TrialStore(tmp_path / "out").finish(tmp_path / "out" / "work" / key, record)
+        return key
+
+    return store
+
+
+def status_of(key, corpus, output, *options):
+    """Return the status of a trial in the list of a dry run."""
+    call = ("matrix", "quick", corpus, "-o", output, "--steps", "100", "--seeds", "0", "--json")
+    return next(t["status"] for t in json.loads(listed(*call, *options))["trials"] if t["key"] == key)
+
+
+def test_a_failed_trial_is_listed_as_open_if_it_is_repeated(corpus, tmp_path, stored):
+    key = stored("failed")
+
+    assert status_of(key, corpus, tmp_path / "out") == "failed"
+    assert status_of(key, corpus, tmp_path / "out", "--retry-failed") == "open"
+
+
+def test_a_trial_that_ran_out_of_time_is_listed_as_open_with_a_larger_limit(corpus, tmp_path, stored):
+    key = stored("timeout", time_limit=1.0)
+
+    assert status_of(key, corpus, tmp_path / "out", "--minutes", "1") == "timeout"
+    assert status_of(key, corpus, tmp_path / "out", "--minutes", "2") == "open"
+
+
+def test_the_progress_of_a_matrix_names_the_held_out_fold(corpus, tmp_path, monkeypatch):
+    pytest.importorskip("scipy")
+    train = Matrix.run
+    monkeypatch.setattr(Matrix, "run", lambda self, options: train(self, options, None, Scored({})))
+    options = ("--steps", "4", "--set", "training.eval_frequency=2", "--seeds", "0", "--folds", "3")
+
+    said = run_app("matrix", "quick", corpus, "-o", tmp_path / "out", *options).stderr
+
+    lines = [line for line in said.splitlines() if "macro F1" in line]
+    assert lines and all("on the held-out fold" in line for line in lines)
 
 
 def test_candidates_are_listed_with_their_reasons(corpus, tmp_path):

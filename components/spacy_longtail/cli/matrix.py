@@ -11,7 +11,7 @@ from typer import Argument, Option
 
 from ..extras import require
 from ..output.console import echo, number
-from ..studies.matrix.rounds import fold_plan
+from ..studies.matrix.rounds import HELD_OUT, fold_plan
 from ..studies.matrix.summary import summarize_trials
 from ..studies.matrix.writing import summary_tables, write_matrix_report
 from ..studies.trials.plan import presets, read_plan
@@ -73,23 +73,34 @@ def matrix(
         "settings": read_settings(settings),
     }
     read = read_plan(plan, given)
+    options = TrialOptions(
+        workers=workers or 1,
+        gpu_id=gpu_id,
+        minutes=minutes,
+        keep_models=keep_models,
+        retry_failed=retry_failed,
+        test_name="test" if folds is None else HELD_OUT,
+    )
     with TemporaryDirectory(prefix="longtail-") as place:
         # trials are identified by their data, so a dry run needs the folds
         target = Path(place) if dry_run else output
-        cut, groups = (read, None) if folds is None else fold_plan(read, target, folds)
-        study = Matrix(cut, output, inputs=read.corpora)
+        plan_on_folds, folds_by_corpus = (
+            (read, None) if folds is None else fold_plan(read, target, folds)
+        )
+        matrix_trials = Matrix(plan_on_folds, output, inputs=read.corpora)
         if dry_run:
-            trials = study.listed()
+            trials = matrix_trials.listed(options)
             if as_json:
                 return print_json({"trials": trials})
             for trial in trials:
                 echo(f"{trial['key']}  {trial['title']}, {trial['status']}")
-            return echo(f"{number(len(trials), 'trial')}, {cut.schedule}")
-    records = study.run(TrialOptions(workers or 1, gpu_id, minutes, keep_models, retry_failed))
-    summary = summarize_trials(study, records, groups)
-    page = write_matrix_report(summary, study.output / "report") if summary.corpora else None
+            return echo(f"{number(len(trials), 'trial')}, {plan_on_folds.schedule}")
+    records = matrix_trials.run(options)
+    summary = summarize_trials(matrix_trials, records, folds_by_corpus)
+    page = write_matrix_report(summary, matrix_trials.output / "report") if summary.corpora else None
     if as_json:
-        sys.stdout.write(f"{json.dumps([records[k].data() for k in study.trials if k in records])}\n")
+        listed = [records[key].data() for key in matrix_trials.trials if key in records]
+        sys.stdout.write(f"{json.dumps(listed)}\n")
     else:
         sys.stdout.write(summary_tables(summary))
         if page is not None:

@@ -30,7 +30,13 @@ Set = Annotated[
 # of commands that run trials: `matrix`, `tune`, `recommend`
 Steps = Annotated[int | None, Option(min=1, help="Number of training steps of each trial.")]
 Minutes = Annotated[float | None, Option(min=0.01, help="Time limit of each trial, in minutes.")]
-Retry = Annotated[bool, Option(help="Repeat trials that failed or exceeded their time limit.")]
+Retry = Annotated[
+    bool,
+    Option(
+        help="Repeat trials that failed or exceeded their time limit. Trials that ran out of time are "
+        "also repeated without it if --minutes is larger."
+    ),
+]
 DryRun = Annotated[bool, Option("--dry-run", help="List the trials without running them.")]
 
 # of commands that read annotation: `convert`, `merge`

@@ -16,7 +16,7 @@ from ..studies.trials.run import TrialOptions
 from ..training.provenance import shell_path
 from .app import METHOD_PANEL, Code, Corpus, GpuId, Json, app, print_json, say
 from .boundary import tell_failures
-from .options import DryRun, Output, Retry, Set, Workers, read_settings
+from .options import Output, Retry, Set, Workers, read_settings
 
 MAX_DEFAULT_WORKERS = 4  # because each has a pipeline in memory
 
@@ -46,7 +46,7 @@ def recommend(
         ),
     ] = None,
     pretrained: Annotated[
-        Path | None,
+        str | None,
         Option(
             help="Pretrained encoder to try: an installed package or a pipeline that `pretrain` wrote.",
             show_default="en_longtail_cnn, and for English installed transformers of docs/zero_shot.md",
@@ -64,19 +64,21 @@ def recommend(
     ] = False,
     workers: Workers = None,
     retry_failed: Retry = False,
-    dry_run: DryRun = False,
+    dry_run: Annotated[
+        bool, Option("--dry-run", help="List the candidates without training them.")
+    ] = False,
     code: Code = None,
     gpu_id: GpuId = -1,
     as_json: Json = False,
 ) -> None:
     """Compare the methods that a corpus's statistics suggest, and write the config of the best.
 
-    The methods are compared by cross-validation on train and dev. No trial starts after the given
-    number of minutes, and one that takes more than two fifths of them is stopped, except those of
-    stock spaCy. After each fold the better half continues, and with it the methods that are not
-    significantly worse than the best one. Another method than stock spaCy is recommended only if
-    the evidence suffices (docs/matrix.md). By default it runs one trial per core, at most four, or
-    a single one with a transformer or a GPU.
+    The methods are compared by cross-validation on train and dev. No trial starts after --minutes.
+    A trial that takes longer than two fifths of that time is stopped, unless it trains stock spaCy.
+    After each fold the better half continues, and with it the methods that are not significantly
+    worse than the best one. Another method than stock spaCy is recommended only if the evidence
+    suffices (docs/matrix.md). By default it runs one trial per core, at most four, or a single one
+    with a transformer or a GPU.
     """
     target = config or output / "recommended.cfg"
     encoders = [pretrained] if pretrained else find_pretrained(corpus, say)
@@ -90,7 +92,7 @@ def recommend(
             echo(f"{candidate.name}: {candidate.why}")
         return echo(comparison_line(len(candidates), plan.schedule, folds, minutes))
     default = default_workers(bool(transformer) or any(map(needs_torch, encoders)), gpu_id)
-    options = TrialOptions(workers or default, gpu_id, retry_failed=retry_failed)
+    options = TrialOptions(workers=workers or default, gpu_id=gpu_id, retry_failed=retry_failed)
     advice = advise(
         candidates,
         plan,

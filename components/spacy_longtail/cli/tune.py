@@ -9,7 +9,7 @@ from wasabi import msg
 from ..errors import Errors
 from ..output.console import echo, number, percent
 from ..studies.trials.run import TrialOptions
-from ..studies.tuning.search import Search, best_of
+from ..studies.tuning.search import Search, best_of, cannot_search
 from .app import METHOD_PANEL, Code, Corpus, GpuId, Json, app, print_json, print_table
 from .options import Minutes, Output, Retry, Seed, Set, Steps, read_settings
 
@@ -18,9 +18,12 @@ from .options import Minutes, Output, Retry, Seed, Set, Steps, read_settings
 def tune(
     corpus: Corpus,
     config: Annotated[Path, Option("--config", help="Config to start from.")],
-    search: Annotated[
+    searched: Annotated[
         list[str],
-        Option(help="Setting to search: SECTION.NAME=LOW:HIGH[:log] or SECTION.NAME=A,B,C. Repeatable."),
+        Option(
+            "--search",
+            help="Setting to search: SECTION.NAME=LOW:HIGH[:log] or SECTION.NAME=A,B,C. Repeatable.",
+        ),
     ],
     output: Output = Path("training/tune"),
     trials: Annotated[int, Option(min=1, help="Total number of trials, including the baseline.")] = 20,
@@ -36,25 +39,31 @@ def tune(
     gpu_id: GpuId = -1,
     as_json: Json = False,
 ) -> None:
-    """Search the values with the best macro F1 on dev, and write the best config.
+    """Search for the values with the best macro F1 on dev, and write the best config.
 
-    The first trial is the baseline. Trials without prospects are stopped early. The same command
-    resumes a search. After a repeated trial (--retry-failed), later ones may get other values.
+    The first trial is the baseline. Unpromising trials are stopped early. The same command resumes
+    a search. After --retry-failed, or larger --minutes, later trials may get other values.
     --seed is the random seed of the search, system.seed that of the trainings.
     """
-    length = {} if steps is None else {"training.max_steps": steps}
-    study = Search(config, {**read_settings(settings), **length}, search, corpus, output, seed)
-    names = [parameter.name for parameter in study.parameters]
+    given = dict(read_settings(settings))
+    if steps is not None:
+        if "training.max_steps" in given:
+            raise cannot_search(
+                "--steps and --set training.max_steps set the same value.", "Use --steps only."
+            )
+        given["training.max_steps"] = steps
+    search = Search(config, given, searched, corpus, output, seed)
+    names = [parameter.name for parameter in search.parameters]
     if dry_run:
-        study.check()
+        search.check()
         ranges = [
-            {"name": p.name, "range": p.text, "baseline": str(p.baseline)} for p in study.parameters
+            {"name": p.name, "range": p.text, "baseline": str(p.baseline)} for p in search.parameters
         ]
         if as_json:
             return print_json({"parameters": ranges})
         print_table(("parameter", "range", "baseline"), [tuple(row.values()) for row in ranges], "lll")
-        return echo(f"{number(trials, 'trial')} of {number(study.steps, 'step')}")
-    tried = study.run(trials, TrialOptions(gpu_id=gpu_id, minutes=minutes, retry_failed=retry_failed))
+        return echo(f"{number(trials, 'trial')} of {number(search.steps, 'step')}")
+    tried = search.run(trials, TrialOptions(gpu_id=gpu_id, minutes=minutes, retry_failed=retry_failed))
     best = best_of(tried)
     if best is None:
         reason = (tried[-1].error or tried[-1].status).strip().rstrip(".")
@@ -64,7 +73,7 @@ def tune(
                 fix="Remove that cause, and add --retry-failed.",
             )
         )
-    written = study.write_best(tried, best)
+    written = search.write_best(tried, best)
     if as_json:
         return print_json(
             {

@@ -43,7 +43,10 @@ class Advice(NamedTuple):
 
     @property
     def note(self) -> str:
-        """Return in words why the config of stock spaCy was written without a verdict, or ""."""
+        """Return why stock spaCy's config was written, or an empty text.
+
+        The text is empty unless there is no verdict or another method scored better.
+        """
         choice = self.recommendation
         is_undecided = choice.is_early and choice.verdict is None
         if self.written != choice.method or not (is_undecided or choice.best != choice.method):
@@ -116,13 +119,13 @@ def choose_candidates(
 
 
 def find_candidates(
-    corpus: Path, pretrained: Sequence[Path] = (), transformer: str | None = None
+    corpus: Path, pretrained: Sequence[str] = (), transformer: str | None = None
 ) -> list[Candidate]:
     """Choose the methods to try on a corpus by its statistics.
 
     corpus (Path): Folder of a converted corpus.
-    pretrained (Sequence[Path]): Encoders to try: installed packages, or pipelines that `pretrain`
-        wrote.
+    pretrained (Sequence[str]): Encoders to try: names of installed packages, or folders that
+        `pretrain` wrote.
     transformer (Optional[str]): Transformer to try: a name on the Hugging Face hub, or a folder.
     RETURNS (List[Candidate]): The methods in the order in which they are tried.
     RAISES (ValueError): If an encoder cannot be used, or was pretrained on this corpus.
@@ -166,9 +169,9 @@ def advise(
     require("scipy", "report")  # now, because the comparison comes hours later
     (corpus,) = plan.corpora
     check_file(config, [corpus], CONFIG_MARK)
-    cut, groups = fold_plan(plan, output, folds)
-    matrix = Matrix(cut, output, inputs=[corpus])
-    say(comparison_line(len(candidates), cut.schedule, folds, total_minutes))
+    plan_on_folds, folds_by_corpus = fold_plan(plan, output, folds)
+    matrix = Matrix(plan_on_folds, output, inputs=[corpus])
+    say(comparison_line(len(candidates), plan.schedule, folds, total_minutes))
     training, labels = ConvertedCorpus(corpus).training.mentions, read_types(corpus).labels
     if lacking := [label for label in labels if not training.get(label)]:
         say(
@@ -177,7 +180,7 @@ def advise(
         )
     records = Rounds(matrix, options, total_minutes, labels, say).run()
     trials = {key: trial for key, trial in matrix.trials.items() if key in records}
-    summary = summarize_trials(matrix, records, groups, trials)
+    summary = summarize_trials(matrix, records, folds_by_corpus, trials)
     (choice,) = (c.recommendation for c in summary.corpora if c.recommendation is not None)
     advice = Advice(summary, choice, choice.best if best_guess else choice.method)
     trial = next(t for t in trials.values() if t.method.name == advice.written)

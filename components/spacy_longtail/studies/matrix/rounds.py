@@ -1,4 +1,4 @@
-"""A race of methods: trials of a plan fold by fold within a budget, with ever fewer methods."""
+"""Race of methods: runs trials fold by fold within a budget and drops methods that fall behind."""
 
 import statistics
 import time
@@ -24,6 +24,7 @@ from .recommendation import Runs, decide
 from .summary import FoldsByCorpus
 
 FOLDS_FOLDER = "folds"  # in the output folder
+HELD_OUT = "the held-out fold"  # what messages call the test part of a fold
 FIRST_FOLD_SHARE = 0.5  # fraction of the budget for the first fold
 P_BEHIND = 0.05  # one-sided p with which a method of the worse half leaves the race
 MAX_TRIAL_SHARE = 0.4  # fraction of the budget for one trial, except those of the baseline
@@ -97,8 +98,8 @@ class Rounds:
 
     matrix (Matrix): Trials of a plan on folds.
     options (TrialOptions): Options of the trials.
-    total_minutes (float): Minutes (wall clock) after which no trial starts. A trial may use two
-        fifths of them, and one of the baseline any time.
+    total_minutes (float): Minutes (wall clock) after which no trial starts. A trial is stopped
+        after two fifths of them, except trials of the baseline.
     labels (List[str]): The declared types.
     say (Callable): Receives messages about the progress.
     """
@@ -117,7 +118,7 @@ class Rounds:
             options,
             minutes=MAX_TRIAL_SHARE * total_minutes,
             unlimited=self.baseline,
-            test_name="the held-out fold",
+            test_name=HELD_OUT,
         )
         self.end = time.monotonic() + self.seconds
         self.keys = {(t.method.name, t.corpus): key for key, t in matrix.trials.items()}
@@ -140,7 +141,7 @@ class Rounds:
                     self.say(f"No time for fold {i + 1}")
                     break
                 self.say(f"Fold {i + 1} of {', '.join(names)}")
-                self._train(names, fold)
+                self._next(names, missing, fold)
             done = [name for name in names if name != self.baseline and self._is_done(name, fold)]
             if not done:
                 break
@@ -161,6 +162,19 @@ class Rounds:
                 self.say(f"No time is left for {number(len(missing) - start, 'more candidate')}")
                 break
             self._train(missing[start : start + workers], fold)
+
+    def _next(self, names: list[str], missing: list[str], fold: Path) -> None:
+        """Train methods on a later fold until the budget is spent.
+
+        Trials may take longer than those by which `_affordable` chose the methods.
+        """
+        self._train([name for name in names if name not in missing], fold)  # reads their records
+        remaining = [name for name in names if name in missing]
+        for start in range(0, len(remaining), workers := self.options.workers):
+            if self.end <= time.monotonic():
+                self.say(f"No time is left for {number(len(remaining) - start, 'more trial')}")
+                break
+            self._train(remaining[start : start + workers], fold)
 
     def _train(self, names: list[str], fold: Path) -> None:
         """Run trials of a fold."""

@@ -14,44 +14,31 @@ from ...evaluation.records import write_evaluation
 from ...faults import is_coded
 from ...training.startup import import_code
 from ...training.train import train_model
-from .process import MODEL
+from .process import MODEL, ChildTask
 
 
-def run_child(
-    work: Path,
-    corpus: str,
-    name: str,
-    gpu_id: int,
-    drawn: bool,
-    parts: Sequence[str],
-    own_code: Sequence[str],
-    moved_to: str,
-) -> None:
+def run_child(work: Path, task: ChildTask, own_code: Sequence[str]) -> None:
     """Train and score a pipeline. The log of the training goes to stdout.
 
     work (Path): Folder of the trial, with config.cfg in it.
-    corpus (str): Folder of a converted corpus.
-    name (str): Name of the model in reports.
-    gpu_id (int): ID of the GPU, or -1 for the CPU.
-    drawn (bool): Whether the training data is a sample, so that scores by frequency would be wrong.
-    parts (Sequence[str]): Parts to score.
+    task (ChildTask): What to train and to score.
     own_code (Sequence[str]): Files to import first.
-    moved_to (str): Final folder of the trial, for the recorded command.
     """
     for path in own_code:
         import_code(Path(path))
-    converted, config, output = ConvertedCorpus(Path(corpus)), work / "config.cfg", work / MODEL
-    best = train_model(config, Path(corpus), output, gpu_id=gpu_id, moved_to=Path(moved_to))
+    corpus = Path(task.corpus)
+    converted, config, output = ConvertedCorpus(corpus), work / "config.cfg", work / MODEL
+    best = train_model(config, corpus, output, gpu_id=task.gpu_id, moved_to=Path(task.moved_to))
     types = converted.types
-    training = None if drawn else converted.training
-    for part in parts:
+    training = None if task.is_sample else converted.training
+    for part in task.parts:
         write_evaluation(
             evaluate_model(
                 best,
                 converted.path(part),
                 types.labels,
                 types.tail,
-                name=name,
+                name=task.name,
                 training=training,
                 part=part,
                 group_by=types.group_by,
@@ -71,7 +58,8 @@ if __name__ == "__main__":
     threading.Thread(target=_end_with_parent, daemon=True).start()
     folder = Path(sys.argv[1])
     try:
-        run_child(folder, **srsly.read_json(folder / "task.json"))
+        given = srsly.read_json(folder / "task.json")
+        run_child(folder, ChildTask(**given["task"]), given["own_code"])
     except ValueError as error:  # the traceback of a bug is printed at the end of the log
         if not is_coded(error):
             raise

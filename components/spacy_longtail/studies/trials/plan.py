@@ -79,7 +79,7 @@ class PlanFile(BaseModel):
             f"two corpora have the same name, found {', '.join(names)}.": _repeats(names),
             "a size or share is listed twice.": _repeats(self.sizes) or _repeats(self.shares),
             "it has sizes and shares: one study has one of them.": self.sizes and self.shares,
-            "each partition has its own seed: leave seeds out.": drawn and "seeds" in given,
+            "each partition has its own seed: remove seeds.": drawn and "seeds" in given,
             "partitions need sizes or shares.": not drawn and "partitions" in given,
             "n_sentences needs shares.": not self.shares and "n_sentences" in given,
             **{
@@ -192,11 +192,12 @@ class Plan(NamedTuple):
         """Return the length of each training, for people."""
         others = {method.config["training"]["max_steps"] for method in self.methods} - {self.steps}
         shown = ", ".join(f"{steps:,}" for steps in sorted(others))
-        own = f" ({shown} where the recipe of an encoder says so)" if others else ""
+        own = f" ({shown} for encoders whose recipe sets this)" if others else ""
         if not self.patience:
             return f"{number(self.steps, 'step')} each{own}"
         return (
-            f"each until it is no better on dev for {self.patience:,} steps, {self.steps:,} at most{own}"
+            f"each until macro F1 on dev has not improved for {self.patience:,} steps, with at most "
+            f"{self.steps:,} steps{own}"
         )
 
     def trials(self) -> Iterator[Trial]:
@@ -258,7 +259,7 @@ def _read_fields(path: Path, given: Overrides) -> PlanFile:
     try:
         read = srsly.yaml_loads(text.decode("utf8"))
     except Exception as error:  # srsly's parser raises many types of errors
-        raise invalid_plan(path, f"it is no YAML ({' '.join(str(error).split())}).") from error
+        raise invalid_plan(path, f"it is not valid YAML ({' '.join(str(error).split())}).") from error
     if not isinstance(read, dict):
         raise invalid_plan(path, "it is not a mapping of field names to values.")
     try:
@@ -305,8 +306,9 @@ def _read_methods(
         own_base = _read_config(path, f"{own['config']}") if "config" in own else base
         own_settings = {k: v for k, v in own.items() if k != "config"}
         config = compose(own_base, {}, {**settings, **own_settings})
-        config["training"].setdefault("patience", 0)  # spaCy's default would end it early
         methods.append(TrialMethod(name, {}, config))
+    for method in methods:  # spaCy's default patience would end their trainings early
+        method.config["training"].setdefault("patience", 0)
     for name, n in Counter(method.name for method in methods).items():
         if n > 1 or not is_file_name(name):
             raise invalid_plan(path, f"{name!r} names two methods, or cannot be a file's name.")

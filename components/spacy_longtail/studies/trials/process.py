@@ -16,7 +16,6 @@ from thinc.api import Config
 from ...output.console import number
 from ...output.writing import coded_io
 from ...training.startup import imported_code
-from ...types import Block
 
 CHILD = [sys.executable, "-m", "spacy_longtail.studies.trials.child"]
 MODEL = "model"  # output folder of the training, in the working folder
@@ -24,6 +23,17 @@ POLL = 0.05  # seconds between two checks of a process
 MAX_LINES_SHOWN = 5  # last lines of a log that an error shows
 
 Stop = Callable[[], str | None]  # returns why a trial must end, or None
+
+
+class ChildTask(NamedTuple):
+    """Task of a trial's process, stored as JSON."""
+
+    corpus: str  # folder of a converted corpus
+    name: str  # of the model in reports
+    gpu_id: int  # -1 for the CPU
+    is_sample: bool  # whether the training data is a sample, so that scores by frequency would be wrong
+    parts: list[str]  # parts to score
+    moved_to: str  # final folder of the trial, for the recorded command
 
 
 class ProcessEnd(NamedTuple):
@@ -34,12 +44,12 @@ class ProcessEnd(NamedTuple):
     error: str  # last lines of the log, or the reason why it was stopped
 
 
-def launch(work: Path, config: Config, task: Block, minutes: float | None, stop: Stop) -> ProcessEnd:
+def launch(work: Path, config: Config, task: ChildTask, minutes: float | None, stop: Stop) -> ProcessEnd:
     """Train and score a pipeline in a separate process.
 
     work (Path): Folder for the files of the process.
     config (Config): Complete config, not interpolated.
-    task (Block): Arguments of `run_child` as JSON data, except the folder and the files of --code.
+    task (ChildTask): Task of the process.
     minutes (Optional[float]): Time limit.
     stop (Callable): Returns why the process must end, or None.
     RETURNS (ProcessEnd): End of the process.
@@ -47,7 +57,8 @@ def launch(work: Path, config: Config, task: Block, minutes: float | None, stop:
     with coded_io(work):
         config.to_disk(work / "config.cfg", interpolate=False)
         (work / "task.json").write_text(
-            json.dumps({**task, "own_code": list(map(str, imported_code()))}), encoding="utf8"
+            json.dumps({"task": task._asdict(), "own_code": list(map(str, imported_code()))}),
+            encoding="utf8",
         )
     return run_process([*CHILD, str(work)], work / "log.txt", minutes and 60 * minutes, stop)
 

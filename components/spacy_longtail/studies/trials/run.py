@@ -19,15 +19,14 @@ from ...training.filling import load_with_corpus_values
 from ...training.pretrained import warn_seen
 from ...training.startup import check_gpu
 from ...training.train import check_trainable
-from ...types import Block
 from .plan import Plan, Trial, invalid_plan
-from .process import MODEL, ProcessEnd, Stop, launch
+from .process import MODEL, ChildTask, ProcessEnd, Stop, launch
 from .store import FOLDER, SCORED, TrialRecord, TrialStoppedError, TrialStore, corpus_version, trial_key
 
 Runner = Callable[[Trial, Path, Stop], ProcessEnd]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TrialOptions:
     """Options of a run, none of which changes a score."""
 
@@ -100,10 +99,14 @@ class Matrix:
                     ) from error
             warn_seen(filled.interpolate(), corpus)
 
-    def listed(self) -> list[dict[str, object]]:
-        """Return the trials as JSON data, checked as before a run. Nothing is written."""
-        finished = self.store.records()
-        self.check(key for key in self.trials if key not in finished)
+    def listed(self, options: TrialOptions) -> list[dict[str, object]]:
+        """Return the trials as JSON data, checked as before a run. Nothing is written.
+
+        options (TrialOptions): Options of the run. Trials that it would repeat are open.
+        """
+        missing, records = self.missing(self.trials, options), self.store.records()
+        self.check(missing)
+        finished = {key: record for key, record in records.items() if key not in missing}
         return [
             {
                 "key": key,
@@ -138,9 +141,11 @@ class Matrix:
         """
         among = list(self.trials if keys is None else keys)
         missing = self.missing(among, options)
-        bare = {key for key in among if not (self.store.place(key) / MODEL).is_dir()} - {*missing}
-        if options.keep_models and bare:
-            warnings.warn(Warnings.W212.format(n=number(len(bare), "trial")), stacklevel=2)
+        if options.keep_models:
+            done = {key for key, record in self.store.records().items() if record.is_done}
+            bare = [k for k in among if k in done and not (self.store.place(k) / MODEL).is_dir()]
+            if bare:
+                warnings.warn(Warnings.W212.format(n=number(len(bare), "trial")), stacklevel=2)
         if missing:
             self.store.create()
             if runner is None:
@@ -211,12 +216,12 @@ def run_trial(
     stop (Callable): Returns why the trial must end, or None.
     RETURNS (ProcessEnd): End of the process.
     """
-    task: Block = {
-        "corpus": str(trial.corpus),
-        "name": trial.method.name,
-        "gpu_id": options.gpu_id,
-        "drawn": trial.draw is not None,
-        "parts": list(parts),
-        "moved_to": str(target),
-    }
+    task = ChildTask(
+        corpus=str(trial.corpus),
+        name=trial.method.name,
+        gpu_id=options.gpu_id,
+        is_sample=trial.draw is not None,
+        parts=list(parts),
+        moved_to=str(target),
+    )
     return launch(work, trial.config(), task, options.limit_of(trial.method.name), stop)

@@ -174,7 +174,7 @@ class Tried(NamedTuple):
     key: str  # of its folder among the trials
 
 
-def report(trial: "optuna.Trial", points: Mapping[int, float]) -> list[int]:
+def report_scores(trial: "optuna.Trial", points: Mapping[int, float]) -> list[int]:
     """Report new evaluations to Optuna, and return their steps.
 
     trial (optuna.Trial): The trial.
@@ -187,7 +187,7 @@ def report(trial: "optuna.Trial", points: Mapping[int, float]) -> list[int]:
     return new
 
 
-def finish(trial: "optuna.Trial", values: Overrides, record: TrialRecord) -> Tried:
+def tell_result(trial: "optuna.Trial", values: Overrides, record: TrialRecord) -> Tried:
     """Tell Optuna the result of a trial, and return it.
 
     trial (optuna.Trial): The trial.
@@ -195,7 +195,7 @@ def finish(trial: "optuna.Trial", values: Overrides, record: TrialRecord) -> Tri
     record (TrialRecord): Its record.
     """
     points = {int(point["step"]): float(point[DEV_SCORE]) for point in record.curve}
-    report(trial, points)
+    report_scores(trial, points)
     score = record.score("dev") if record.is_done else None
     status = record.status if record.status in ("done", "pruned") else "failed"
     states = import_optuna().trial.TrialState
@@ -303,40 +303,65 @@ class Search:
             check_gpu(options.gpu_id)
             self.check()
         self.store.create()
-        stored = {key: r for key, r in self.store.records().items() if not options.repeats(r)}
+        before = self.store.records()
+        stored = {key: record for key, record in before.items() if not options.repeats(record)}
+        former = self._replayed(before) if len(stored) < len(before) else []
         records, study, tried = dict(stored), self._study(), list[Tried]()
-        numbers = (record.method.removeprefix(TRIAL) for record in stored.values())
-        last = max(map(int, filter(str.isdigit, numbers)), default=-1)
+        last = _last_number(stored.values())
         for n in count():
-            # depends only on the seed and the finished trials, so that a resumed search samples the
-            # same values as an uninterrupted one
-            sampler_seed = random.Random(f"{self.seed}/{n}").getrandbits(32)
-            study.sampler = import_optuna().samplers.TPESampler(seed=sampler_seed)
-            values = self._values(drawn := study.ask())
-            config = compose(self.config, {}, values)
-            method = TrialMethod(f"{TRIAL}{n}", {}, config)
-            trial = Trial(self.corpus, method, config.interpolate()["system"]["seed"], None)
-            key = trial_key(trial.config(), self.data, search=self.name)
+            optuna_trial, values, trial, key = self._proposed(study, n)
             if n == 0:
                 self.store.warn_outdated([key], [trial.title])
             if n >= n_trials and (key not in stored or n > last):
                 break
             is_known = key in stored and stored[key].method == trial.method.name
             if key not in records:
-                records[key] = self._train(key, trial, drawn, options, runner)
-            tried.append(finish(drawn, values, records[key]))
+                records[key] = self._train(key, trial, optuna_trial, options, runner)
+            tried.append(tell_result(optuna_trial, values, records[key]))
             if not is_known:
-                sys.stderr.write(f"{title(tried[-1])}\n")  # stdout is for results
-                kept = {tried[0].key, getattr(best_of(tried), "key", "")}
-                for other in {own.key for own in tried} - kept:
-                    shutil.rmtree(self.store.place(other) / MODEL, ignore_errors=True)
+                sys.stderr.write(f"{describe_trial(tried[-1])}\n")  # stdout is for results
+                self._delete_models(tried)
+        self._delete_models(tried, former)  # at the end, because a former trial may be the best again
         return tried
+
+    def _proposed(self, study: "optuna.Study", n: int) -> "tuple[optuna.Trial, Overrides, Trial, str]":
+        """Return the n-th trial of a search: that of Optuna, its values, the trial and its key."""
+        # depends only on the seed and the finished trials, so that a resumed search samples the
+        # same values as an uninterrupted one
+        sampler_seed = random.Random(f"{self.seed}/{n}").getrandbits(32)
+        study.sampler = import_optuna().samplers.TPESampler(seed=sampler_seed)
+        values = self._values(optuna_trial := study.ask())
+        config = compose(self.config, {}, values)
+        method = TrialMethod(f"{TRIAL}{n}", {}, config)
+        trial = Trial(self.corpus, method, config.interpolate()["system"]["seed"], None)
+        return optuna_trial, values, trial, trial_key(trial.config(), self.data, search=self.name)
+
+    def _replayed(self, records: Mapping[str, TrialRecord]) -> list[Tried]:
+        """Return the trials of the search so far, before any of them is repeated."""
+        study, tried = self._study(), list[Tried]()
+        for n in range(_last_number(records.values()) + 1):
+            optuna_trial, values, _, key = self._proposed(study, n)
+            if key not in records:
+                break
+            tried.append(tell_result(optuna_trial, values, records[key]))
+        return tried
+
+    def _delete_models(self, tried: list[Tried], former: Iterable[Tried] = ()) -> None:
+        """Delete the pipelines of all trials except the baseline and the best one.
+
+        tried (List[Tried]): The trials of the search.
+        former (Iterable[Tried]): Trials from before others were repeated, whose values may no
+            longer be tried.
+        """
+        kept = {tried[0].key, getattr(best_of(tried), "key", "")}
+        for other in {own.key for own in (*tried, *former)} - kept:
+            shutil.rmtree(self.store.place(other) / MODEL, ignore_errors=True)
 
     def _train(
         self,
         key: str,
         trial: Trial,
-        drawn: "optuna.Trial",
+        optuna_trial: "optuna.Trial",
         options: TrialOptions,
         runner: Runner | None,
     ) -> TrialRecord:
@@ -344,26 +369,28 @@ class Search:
         run = runner or partial(run_trial, options, ["dev"], self.store.place(key))
 
         def start(work: Path) -> ProcessEnd:
-            end = run(trial, work, partial(self._prune, drawn, work))
+            end = run(trial, work, partial(self._prune, optuna_trial, work))
             return end._replace(status="pruned") if end.status == "stopped" else end
 
         return self.store.train(
             key, trial, start, steps=self.steps, minutes=options.minutes, keep_model=True
         )
 
-    def _values(self, drawn: "optuna.Trial") -> Overrides:
+    def _values(self, optuna_trial: "optuna.Trial") -> Overrides:
         """Return the values of a trial. Those of the first one are the baseline's."""
         # Optuna learns only those values of the baseline that are in its ranges
-        known = [p for p in self.parameters if drawn.number or p.has(p.baseline)]
-        suggested = {p.name: p.suggest(drawn) for p in known}
-        return suggested if drawn.number else {p.name: p.baseline for p in self.parameters}
+        known = [p for p in self.parameters if optuna_trial.number or p.has(p.baseline)]
+        suggested = {p.name: p.suggest(optuna_trial) for p in known}
+        return suggested if optuna_trial.number else {p.name: p.baseline for p in self.parameters}
 
-    def _prune(self, drawn: "optuna.Trial", work: Path) -> str | None:
+    def _prune(self, optuna_trial: "optuna.Trial", work: Path) -> str | None:
         """Return why the training in a working folder must end, or None."""
-        new = report(drawn, read_points(work))
+        new = report_scores(optuna_trial, read_points(work))
         # the baseline is needed for comparison, and pruning a finished training saves nothing
-        must_continue = not new or new[-1] >= self.steps or drawn.number == 0
-        return None if must_continue or not drawn.should_prune() else f"Pruned after step {new[-1]}."
+        must_continue = not new or new[-1] >= self.steps or optuna_trial.number == 0
+        if must_continue or not optuna_trial.should_prune():
+            return None
+        return f"Pruned after step {new[-1]}."
 
     def _study(self) -> "optuna.Study":
         """Return an empty study in memory, whose first trial will be the baseline."""
@@ -385,13 +412,19 @@ class Search:
         trials, steps = number(len(tried), "trial"), number(self.steps, "step")
         path = self.output / BEST_CONFIG
         head = [
-            f"The best of {trials} ({n_pruned} pruned) of {steps}: {title(best)}.",
+            f"The best of {trials} ({n_pruned} pruned) of {steps}: {describe_trial(best)}.",
             f"It was chosen on the dev part of {self.corpus.name}, so that this score flatters it.",
             f"Train it: python -m spacy train {shell_path(path)} --output training/best",
         ]
         comments = {p.name: f"tuned: {p.text}; the baseline has {p.baseline}" for p in self.parameters}
         write_file(path, commented(compose(self.config, {}, best.values), head, comments))
         return path
+
+
+def _last_number(records: Iterable[TrialRecord]) -> int:
+    """Return the largest number of a stored trial, or -1 if there is none."""
+    numbers = (record.method.removeprefix(TRIAL) for record in records)
+    return max(map(int, filter(str.isdigit, numbers)), default=-1)
 
 
 def import_optuna() -> ModuleType:
@@ -411,7 +444,7 @@ def best_of(tried: list[Tried]) -> Tried | None:
     return max(done, key=lambda t: (t.score, t.is_baseline, -t.number), default=None)
 
 
-def title(trial: Tried) -> str:
+def describe_trial(trial: Tried) -> str:
     """Return one line on a trial, for people."""
     values = ", ".join(f"{name} {value}" for name, value in trial.values.items())
     score = "" if trial.score is None else f", macro F1 on dev {percent(trial.score)}"
