@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import spacy
 import srsly
+from spacy.tokens import Span
 from spacy.training import Example
 
 from spacy_longtail.heads.outputs import output_of
@@ -189,3 +190,14 @@ def test_a_corpus_that_declares_a_type_without_mention_goes_the_whole_way(config
     assert "BIRD" in spacy.load(run / "model-best").get_pipe("ner").labels
     scores = srsly.read_json(tmp_path / "metrics.json")["scores"]["ents_per_type"]
     assert scores["BIRD"]["support"] == 0
+
+
+def test_transitions_cannot_mask_a_type_that_was_not_annotated():
+    nlp = one_pipe("longtail_ner")
+    doc = nlp.make_doc("Jon saw the Fram .")
+    doc.set_ents([Span(doc, 0, 1, label="PER"), Span(doc, 3, 4, label="ART")], default="outside")
+    eg = Example(nlp.make_doc(doc.text), doc)
+    optimizer = nlp.initialize(lambda: [eg])
+    doc.user_data["annotated_types"] = ["PER"]
+    with pytest.raises(ValueError, match=r"L002.*annotated types"):
+        nlp.update([eg], sgd=optimizer)

@@ -296,3 +296,11 @@ def test_equal_vectors_are_found_among_many_types(monkeypatch):
     assert describing.describe_apart(texts, None, "ner").shape == (10, 300)
     with pytest.raises(ValueError, match=r"L802.*T2 and T8 apart"):
         describing.describe_apart({**texts, "T8": "kind, number 2"}, None, "ner")
+
+
+def test_initialising_a_gated_secondary_again_forgets_its_weights():
+    nlp = build("longtail_gated_ner", **GATED)
+    nlp.initialize(lambda: examples(nlp))
+    before = output_of(nlp.get_pipe("ner").model).get_param("P").copy()
+    nlp.initialize(lambda: examples(nlp))
+    assert not np.array_equal(before, output_of(nlp.get_pipe("ner").model).get_param("P"))

@@ -5,6 +5,7 @@ from spacy.training import Example
 
 from spacy_longtail.evaluation.evaluate import evaluate_model
 from spacy_longtail.pipes.gate.flagging import flagged_parts
+from spacy_longtail.pipes.gate.learning import learn_counts, sentence_targets
 from tests.util import (
     GATE_MODEL,
     SENTENCES,
@@ -257,3 +258,23 @@ def test_the_earlier_name_of_the_rare_types_works_with_a_warning(kind):
     with pytest.warns(FutureWarning, match="LW114.*'gate'.*rare_labels"):
         gate = nlp.add_pipe(kind, name="gate", config={"weak_labels": WEAK})
     assert gate.labels == tuple(WEAK)
+
+
+def two_words(nlp, types=(), **how):
+    """Return an example of two words, of which the first is an entity of each type."""
+    doc = words(nlp, "Ida hit")
+    doc.set_ents([Span(doc, 0, 1, label=label) for label in types], **how)
+    return Example(doc.copy(), doc)
+
+
+def test_sentences_without_annotation_are_not_counted():
+    nlp = blank()
+    data = [two_words(nlp, ["NAT"]), two_words(nlp)]
+    bare = [two_words(nlp, default="missing")] * 8
+    assert learn_counts(data + bare, ["NAT"], [], {"data": "full"}, "gate") == {"weak_weight": 0.5}
+
+
+def test_a_sentence_that_was_not_annotated_with_a_type_does_not_teach_its_absence():
+    eg = two_words(blank())
+    eg.reference.user_data["annotated_types"] = ["PER"]
+    assert sentence_targets([eg], ["NAT"], 1.0)[1].tolist() == [[False]]

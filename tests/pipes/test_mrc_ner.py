@@ -224,6 +224,15 @@ def test_a_type_without_a_query_counts_as_not_annotated():
     assert gold.mask.tolist() == [1, 0, 1, 1] and (gold.last == -1).all()
 
 
+def test_a_batch_that_was_annotated_with_some_types_is_refused():
+    nlp = build()
+    data = examples(nlp)
+    optimizer = nlp.initialize(lambda: data)
+    data[0].reference.user_data["annotated_types"] = ["PER"]
+    with pytest.raises(ValueError, match=r"L002.*annotated types"):
+        nlp.update(data, sgd=optimizer)
+
+
 def test_queries_are_the_types():
     nlp, _ = trained()
     pipe = nlp.get_pipe("ner")

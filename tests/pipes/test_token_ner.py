@@ -6,9 +6,13 @@ import spacy
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import registry
+from spacy.vocab import Vocab
 
+from spacy_longtail.chains.tags import TagCodec
 from spacy_longtail.heads import HEADS as HEAD_CLASSES
+from spacy_longtail.heads.base import Decoded
 from spacy_longtail.losses.base import BinaryLoss, GoldLoss
+from spacy_longtail.pipes.token.gold import tagged_entities
 from spacy_longtail.types import TwoTaskState
 from tests.util import (
     HEADS,
@@ -363,3 +367,11 @@ def test_what_is_fixed_in_a_trained_pipe_cannot_be_overridden(settings, override
     nlp.to_disk(tmp_path)
     with pytest.raises(ValueError, match=r"L218|L814.*head and loss of the config"):
         spacy.load(tmp_path, config={"components": {"ner": override}})
+
+
+def test_the_score_of_a_certain_entity_is_not_above_one():
+    """0.03 + 1.0 - 0.03 is more than 1 in floating point numbers, with 1.0 before it."""
+    decoded = Decoded(np.array([0, 0, 1]), np.array([1.0, 0.03, 1.0]))
+    docs = [Doc(Vocab(), words=["a", "b", "c"])]
+    ((ent,),) = tagged_entities(docs, decoded, TagCodec(("X",), "BIO"), np.zeros(3), True)
+    assert ent.score <= 1

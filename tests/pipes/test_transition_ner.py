@@ -228,3 +228,18 @@ def test_an_entity_that_a_document_came_with_has_no_score(label):
     doc = nlp(doc)
     assert entities(doc) == [("Maria", "PER"), ("Oslo", "GEO"), ("Fram", label)]
     assert [s.text for s in doc.spans["entity_scores"]] == ["Maria", "Oslo"]
+
+
+def test_converted_components_keep_class_weights_without_counts():
+    nlp, _ = trained("ner", 1)
+    weights = {"@misc": "longtail.label_weights.v1", "weights": {"ART": 9.0}}
+    pipe = convert_ner(nlp, "ner", {"loss": {"@losses": "longtail.Focal.v1", "weights": weights}})
+    assert pipe.cfg["class_values"]["ART"] == 9.0
+
+
+def test_converted_components_without_counts_do_not_train_with_weights_that_need_them():
+    nlp, _ = trained("ner", 1)
+    weights = {"@misc": "longtail.inverse_frequency.v1", "unit": "type"}
+    convert_ner(nlp, "ner", {"loss": {"@losses": "longtail.Focal.v1", "weights": weights}})
+    with pytest.raises(ValueError, match="L870"):
+        nlp.update(examples(nlp), sgd=nlp.resume_training())

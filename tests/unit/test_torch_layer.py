@@ -137,3 +137,11 @@ def test_a_missing_package_names_its_extra(package, monkeypatch):
     monkeypatch.delitem(sys.modules, "safetensors.torch", raising=False)
     with pytest.raises(ValueError, match=rf"L406.*{package}.*spacy-longtail\[torch\]"):
         torch_layer(object())
+
+
+def test_a_copied_layer_does_not_take_averages_of_the_first():
+    layer = torch_layer(torch.nn.Linear(2, 2))
+    other = layer.copy()
+    averages = {(layer.shims[0].id, "weight"): np.ones((2, 2), "float32")}
+    with other.use_params(averages):
+        assert not (other.shims[0].module.weight == 1).all()

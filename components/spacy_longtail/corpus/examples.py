@@ -13,6 +13,7 @@ from thinc.types import Ints1d
 
 from ..errors import Warnings
 from ..sentences import Bounded, bounds_at, has_boundaries, sentence_bounds, sentence_lengths
+from ..types import ANNOTATED_TYPES
 from .counts import BEGINS, INSIDE, MISSING, OUTSIDE
 from .cutting import bare, cut
 
@@ -135,19 +136,32 @@ def flagged_sentences(eg: Example, labels: Collection[str]) -> np.ndarray:
     return flags
 
 
-def annotated_sentences(eg: Example, flags: np.ndarray) -> np.ndarray:
-    """Return whether the annotation says of each predicted sentence whether it has a type.
+def is_annotated(doc: Doc, labels: Collection[str]) -> bool:
+    """Return whether all of these types were annotated in a gold document, as far as it says."""
+    declared = doc.user_data.get(ANNOTATED_TYPES)
+    return declared is None or set(labels) <= set(declared)
+
+
+def annotated_sentences(
+    eg: Example, flags: np.ndarray, labels: Collection[str], *, gold: bool = False
+) -> np.ndarray:
+    """Return whether the annotation says of each sentence whether it has one of the types.
 
     eg (Example): The example.
     flags (ndarray): `flagged_sentences` of the types, shape (n_sentences,). The annotation says it
-        of every flagged sentence, and of every sentence with an annotated token.
+        of every flagged sentence, and of every sentence with an annotated token if all types were
+        annotated in the document.
+    labels (Collection[str]): The types.
+    gold (bool): Whether the sentences are the gold ones, or else those of the predicted document.
     RETURNS (ndarray): Whether it says so, shape (n_sentences,).
     """
+    if not is_annotated(eg.reference, labels):
+        return flags.copy()
     missing = eg.reference.to_array("ENT_IOB") == MISSING
     if not missing.any():
         return np.ones(len(flags), dtype=bool)
-    lengths, y2x = sentence_lengths(eg.predicted), eg.alignment.y2x
-    tokens = y2x.data[np.repeat(missing, y2x.lengths)]
+    lengths, y2x = sentence_lengths(eg.reference if gold else eg.predicted), eg.alignment.y2x
+    tokens = np.flatnonzero(missing) if gold else y2x.data[np.repeat(missing, y2x.lengths)]
     at = np.searchsorted(np.cumsum(lengths), tokens, side="right")
     return (np.bincount(at, minlength=len(lengths)) < lengths) | flags
 

@@ -81,6 +81,14 @@ class TorchShim(PyTorchShim):
         """Return the torch module."""
         return self._model
 
+    def copy(self) -> "TorchShim":
+        """Return a copy with its own id, under which optimizers know and average its weights."""
+        other = copy.deepcopy(self)
+        with PyTorchShim.global_id_lock:
+            PyTorchShim.global_id += 1
+            other.id = PyTorchShim.global_id
+        return other
+
     def predict(self, inputs: ArgsKwargs) -> Any:
         """Return the module's outputs in evaluation mode; `begin_update` sets training mode."""
         import torch

@@ -1,10 +1,12 @@
 """Checks of types that a setting declares against what the data and `init labels` say."""
 
 import warnings
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from spacy.language import Language
+from spacy.training import Example
 
+from ..corpus.examples import is_annotated
 from ..corpus.labels import check_label, declared_types
 from ..errors import Errors, Warnings
 
@@ -84,3 +86,21 @@ def warn_without_mention(
         types = ", ".join(sorted(lacking))
         warnings.warn(Warnings.W180.format(who=who, types=types, how=how), stacklevel=3)
     return lacking
+
+
+def check_annotated(examples: Iterable[Example], labels: Collection[str], who: str) -> None:
+    """Refuse documents that were not annotated with all types, which cannot be masked (L002).
+
+    examples (Iterable[Example]): A batch.
+    labels (Collection[str]): Types that the component learns.
+    who (str): Name of the component, for messages.
+    """
+    if not all(is_annotated(eg.reference, labels) for eg in examples):
+        raise ValueError(
+            Errors.L002.format(
+                who=who,
+                loss="this corpus",
+                reason="documents declare their annotated types, and it cannot mask other types",
+                fix="Use longtail_token_ner with head = 'softmax' or 'crf'.",
+            )
+        )

@@ -25,7 +25,7 @@ def score_gate(
     score, n_all = PRFScore(), 0
     for eg in examples:
         truth = flagged_sentences(eg, labels)
-        known = annotated_sentences(eg, truth)
+        known = annotated_sentences(eg, truth, labels)
         opened = touched_sentences(eg.predicted, eg.predicted.spans.get(spans_key, ()))
         flagged, with_types = (np.flatnonzero(flags & known).tolist() for flags in (opened, truth))
         score.score_set({*flagged}, {*with_types})

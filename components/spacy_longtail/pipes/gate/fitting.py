@@ -49,7 +49,9 @@ def fit_gate(
     """
     before = _point(nlp, gate, examples)
     truth = [flagged_sentences(eg, gate.labels) for eg in examples]
-    known = np.concatenate(list(map(annotated_sentences, examples, truth)))
+    known = np.concatenate(
+        [annotated_sentences(eg, flags, gate.labels) for eg, flags in zip(examples, truth, strict=True)]
+    )
     right = np.concatenate(truth)[known].astype("int64")
     batches = minibatch([eg.predicted for eg in examples], nlp.batch_size)
     settings: Block = {}

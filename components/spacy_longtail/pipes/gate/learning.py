@@ -1,5 +1,6 @@
 """Training data of a gate: class weights from a corpus, sentences with and without rare types."""
 
+import itertools
 import warnings
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
@@ -37,7 +38,8 @@ def learn_counts(
     """Find or check the rare types, and compute the weights of the two classes.
 
     examples (Iterable[Example]): Untouched training data. The sentences are gold, or those of the
-        predicted document where no gold boundaries are annotated.
+        predicted document where no gold boundaries are annotated. Sentences without annotation are
+        not counted.
     labels (Collection[str]): The rare types; empty for "auto".
     declared (Collection[str]): The types that the config declares: they may lack mentions.
     cfg (Mapping[str, Any]): Settings of the gate.
@@ -54,7 +56,9 @@ def learn_counts(
             mentions[ent.label_] += 1
             for i in places.tolist():
                 types[i].add(ent.label_)
-        sentences.update(map(frozenset, types))
+        flags = np.array([bool(own) for own in types], dtype=bool)
+        known = annotated_sentences(eg, flags, labels, gold=is_gold)
+        sentences.update(itertools.compress(map(frozenset, types), known))
     learnt: Block = {}
     if not labels:
         share = cfg["auto_share"]
@@ -126,7 +130,7 @@ def sentence_targets(
     truth, known = [], []
     for eg in examples:
         truth.append(flagged_sentences(eg, labels))
-        known.append(annotated_sentences(eg, truth[-1]))
+        known.append(annotated_sentences(eg, truth[-1], labels))
         if kept_share < 1:
             known[-1] &= truth[-1] | (_draws(eg.predicted) < kept_share)
     return np.concatenate(truth)[:, None], np.concatenate(known)[:, None]

@@ -19,7 +19,7 @@ from ...losses import BinaryLoss, CrossEntropy, Loss, check_loss
 from ...settings import whole
 from ...types import Block
 from ..base import SavedPipe, check_finite, check_head_rate, factory, with_head_rate
-from ..label_checks import check_known, check_labels
+from ..label_checks import check_annotated, check_known, check_labels
 from ..neighbours import name_in
 from ..saved import SavedCurves, Thresholds
 from ..scores.merging import merge_spans
@@ -208,6 +208,7 @@ class MRCNER(SavedPipe, TrainablePipe):
         losses = {} if losses is None else losses
         losses.setdefault(self.name, 0.0)
         examples = [eg for eg in examples if len(eg.predicted)]
+        check_annotated(examples, self.labels, self.name)
         gold = gold_answers(examples, self.labels, self.name) if examples else None
         if gold is None or not gold.mask.any():
             return losses

@@ -132,6 +132,8 @@ class GatedNER(TokenTagger):
         if self.cfg["labels"] == AUTO:  # whatever was found before
             types = gate_types(nlp, self, self.cfg["spans_key"], WHO) if labels is None else labels
             self._set_labels(types)
+        else:  # weights of an earlier training are forgotten
+            self._set_labels(self.labels)
         if nlp is not None:
             check_secondary(nlp, self, WHO)
             self._sets_boundaries = bool(boundary_setters(nlp, self))

@@ -70,7 +70,7 @@ def tagged_entities(
     start, end = trim_whitespace(start, end, space)
     start, end, label = (column[start < end] for column in (start, end, label))
     sums = np.concatenate([[0.0], np.cumsum(decoded.p, dtype="float64")])
-    means = (sums[end] - sums[start]) / (end - start)
+    means = np.minimum((sums[end] - sums[start]) / (end - start), 1.0)  # rounding may exceed it
     doc_ends = np.cumsum([len(doc) for doc in docs])
     doc_i = np.searchsorted(doc_ends, start, side="right")
     spans: list[list[ScoredSpan]] = [[] for _ in docs]

@@ -26,7 +26,7 @@ from ...layers.serving import use_faster_blas
 from ...losses import GoldLoss, Loss, check_loss
 from ...types import Overrides
 from ..base import check_finite, check_head_rate, factory, with_head_rate
-from ..label_checks import check_known, check_types, warn_without_mention
+from ..label_checks import check_annotated, check_known, check_types, warn_without_mention
 from ..saved import SavedCurves, Thresholds, Weights, bad_cfg, read_cfg, unknown_types
 from ..scores.probabilities import SETTING, write_probabilities
 from ..scores.spans import ScoredSpan, add_scores
@@ -214,7 +214,9 @@ class LongtailNER(EntityRecognizer):
 
     def update(self, examples: Iterable[Example], **settings: Any) -> dict[str, float]:
         """Learn from a batch, as for `ner`, of the included types only."""
-        return super().update(list(self._kept(examples)), **settings)
+        examples = list(self._kept(examples))
+        check_annotated(examples, self.labels, self.name)
+        return super().update(examples, **settings)
 
     def finish_update(self, sgd: Optimizer | None) -> None:
         encoder = self.model.get_ref("tok2vec").layers[0]  # the parser's own projection comes after it
@@ -234,6 +236,8 @@ class LongtailNER(EntityRecognizer):
         q, log_x = split_least_cost(np.asarray(scores), d_scores)
         columns, by_class = columns_of(self.moves), self.cfg["class_values"]
         weight = np.where(q[:, columns["O"]] > 0.5, 1.0, self.loss.entity_factor).astype(log_x.dtype)
+        if by_class is None and self.loss.class_weights is not None:
+            raise ValueError(Errors.L870.format(loss=self.loss))
         if by_class is not None:
             weight *= q @ action_weights(columns, by_class)
         f, u = self.formula.of_gold(log_x)
@@ -321,4 +325,6 @@ def convert_ner(nlp: Language, name: str = "ner", config: Overrides | None = Non
     new = {key: value for key, value in pipe.cfg.items() if key in settings}
     pipe.from_bytes(trained, exclude=["vocab"])
     pipe.cfg.update(new)
+    if pipe.loss is not None and pipe.loss.class_weights and not pipe.loss.class_weights.needs_counts:
+        pipe.cfg["class_values"] = resolve_classes(pipe.loss, pipe.labels, "BILU", None, nlp, WHO, name)
     return pipe
