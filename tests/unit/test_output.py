@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 from contextlib import nullcontext
 from functools import partial
 from itertools import count
@@ -166,7 +167,29 @@ def test_failing_renames_are_undone(n_before, write, here, monkeypatch):
     with fails, write(Path("run")) as new:
         write_files(new, {"a": "new", "b": "new"})
     changed = {**before, Path("run/a"): b"new", Path("run/b"): b"new"}
+    if write is whole_folder:
+        shutil.rmtree(here / "run.stopped", ignore_errors=True)
     assert tree(here) == (before if n_before < n_needed else changed)
+
+
+def test_a_folder_that_cannot_be_moved_to_its_place_is_kept_beside_it(here, monkeypatch):
+    def busy(*_):
+        raise OSError(errno.EBUSY, "busy")
+
+    monkeypatch.setattr(os, "replace", busy)
+    with (
+        pytest.raises(ValueError, match=r"L432\] out cannot.*busy.*is kept in .*out\.stopped\."),
+        whole_folder(Path("out")) as new,
+    ):
+        model(new, "trained for days")
+    assert (here / "out.stopped" / "model-best" / "weights").read_text() == "trained for days"
+    assert not [path for path in here.iterdir() if path.name.startswith(NEW)]
+
+
+def test_a_mount_point_is_refused_before_the_work(here, monkeypatch):
+    monkeypatch.setattr(os.path, "ismount", lambda path: Path(path) == here / "out")
+    with pytest.raises(ValueError, match=r"L436.*mount point"), whole_folder(Path("out")):
+        pytest.fail("worked")
 
 
 @pytest.mark.parametrize("write", [whole_folder, replacing])
