@@ -13,7 +13,7 @@ import pytest
 from spacy_longtail.output import writing
 from spacy_longtail.output.console import number, p_value, percent, signed, text_table, verb
 from spacy_longtail.output.targets import check_file, check_folder, has_mark
-from spacy_longtail.output.writing import NEW, replacing, set_aside, whole_folder, write_file
+from spacy_longtail.output.writing import NEW, coded_io, replacing, set_aside, whole_folder, write_file
 from tests.util import new_file, tree, write_files
 
 
@@ -197,6 +197,20 @@ def test_an_error_without_a_file_name_names_the_target(write, here):
     message = r"L432.* training/run cannot.*No space left"
     with pytest.raises(ValueError, match=message), write(Path("training/run")):
         raise OSError(errno.ENOSPC, "No space left")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        BrokenPipeError(errno.EPIPE, "Broken pipe"),
+        ConnectionResetError(errno.ECONNRESET, "Connection reset by peer"),
+        OSError("Can't load the model 'x'"),
+    ],
+)
+def test_errors_that_are_not_of_the_disk_keep_their_kind(error, here):
+    with pytest.raises(type(error)) as raised, coded_io(Path("run")):
+        raise error
+    assert raised.value is error
 
 
 def test_leftovers_of_a_killed_run_are_named(here):

@@ -21,17 +21,25 @@ MAX_NAME = 40  # characters of the target's name in the name of a temporary fold
 
 @contextmanager
 def coded_io(path: Path) -> Iterator[None]:
-    """Turn errors of the operating system into errors with a code.
+    """Turn errors of the disk into errors with a code.
+
+    Closed pipes, lost connections and errors without a number of the operating system, which
+    libraries raise as well, are not of the disk and pass unchanged.
 
     path (Path): Path for the message, if the error names none.
     RAISES (ValueError): If reading or writing fails (L432).
     """
     try:
         yield
+    except ConnectionError:  # also BrokenPipeError
+        raise
     except OSError as error:
         place, problem = error.filename or path, error.strerror or error
-        if isinstance(error, shutil.Error) and isinstance(error.args[0], list):
-            _, place, problem = error.args[0][0]  # the first that copytree could not copy
+        if isinstance(error, shutil.Error):
+            if isinstance(error.args[0], list):
+                _, place, problem = error.args[0][0]  # the first that copytree could not copy
+        elif error.errno is None:
+            raise
         raise ValueError(Errors.L432.format(path=place, problem=problem)) from error
 
 
