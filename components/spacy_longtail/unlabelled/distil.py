@@ -120,7 +120,8 @@ def distil(
     RAISES (ValueError): If an option or file cannot be used, or no sentence is selected.
     """
     types, config = read_types(request.gold), _checked(request, output)
-    nlp, events = load_for_types(request.teacher, type_words(types.labels, types.descriptions)), Events()
+    descriptions, events = type_words(types.labels, types.descriptions), Events()
+    nlp = load_for_types(request.teacher, descriptions)
     teacher = PoolTeacher(nlp, request.teacher, types.labels)
     if request.soft:
         soft_tagger(nlp)  # raises an error if there is none
@@ -128,6 +129,7 @@ def distil(
         add_sentences(nlp)
     say(f"Annotating {request.pool} with {request.teacher}.")
     counts = _pseudo_labels(request, types, teacher, output, events)
+    del nlp, teacher  # frees the memory
     # without the pool, there are no soft targets
     alone = {
         f"components.{name}.loss.share": 0.0
@@ -138,10 +140,13 @@ def distil(
     if request.compare:
         without = (request.gold, output / WITHOUT, {**request.overrides, **alone})
         students["student without pool"] = without
-    pipelines = {"teacher": (teacher.nlp, located(request.teacher))}
-    for name, (corpus, folder, overrides) in students.items():
+    for corpus, folder, overrides in students.values():
         say(f"Training in {folder}.")
         train_model(request.config, corpus, folder, gpu_id=request.gpu_id, overrides=dict(overrides))
+    # loaded again, because PoolTeacher makes it write probabilities and scores, which takes time
+    teacher_as_used = load_for_types(request.teacher, descriptions)
+    pipelines = {"teacher": (teacher_as_used, located(request.teacher))}
+    for name, (_, folder, _) in students.items():
         pipelines[name] = load_pipeline(folder / BEST), folder / BEST
     idle = ("batch_size", "n_process", "gpu_id")
     settings = {name: value for name, value in asdict(request).items() if name not in idle}
