@@ -412,12 +412,15 @@ WITHOUT_PRECISION = evaluation("focal")
 del WITHOUT_PRECISION["scores"]["ents_per_type"]["ART"]["p"]
 SCORED_TWICE = {**evaluation("focal"), "documents": [{**evaluation("focal")["documents"][0]}]}
 SCORED_TWICE["documents"][0]["predicted"] = [[0, 3, "PER", 1.5]]
+GROUPED = evaluation("focal")
+GROUPED["documents"] = [{**row, "group": f"book {i % 5}"} for i, row in enumerate(GROUPED["documents"])]
 BAD_EVALUATIONS = [
     (WITHOUT_PRECISION, "L405.*'ART', 'p': Field required"),
     ({**evaluation("focal"), "words_per_second": "fast"}, "L405.*words_per_second.*valid number"),
     ({**evaluation("focal"), "performance": {"ents_macro_f": float("nan")}}, "L405.*found nan"),
     ({**evaluation("focal"), "documents": []}, "L405.*no annotated document"),
     (evaluation("focal", n_documents=29), "L411.*documents"),
+    (GROUPED, "L411.*groups differ"),
     ({**evaluation("focal"), "part": "dev"}, "L411.*part 'dev'"),
     (evaluation("baseline"), "L405.*'baseline' with seed 7"),
     (SCORED_TWICE, "L405.*1.5"),
