@@ -90,8 +90,8 @@ def whole_folder(target: Path) -> Iterator[Path]:
 
     target (Path): The folder. Its content is deleted, so `check_folder` should be called before.
     YIELDS (Path): The new folder, empty, beside the target.
-    RAISES (ValueError): If the target is a mount point (L436), or if reading or writing in the block
-        fails (L432). If only the last step fails, the new content is kept as `set_aside` does.
+    RAISES (ValueError): If the target is a mount point (L436), or if reading or writing fails
+        (L432). If only the last step fails, the new content is kept as `set_aside` does.
     """
     with coded_io(target):
         full = target.resolve()
