@@ -244,6 +244,31 @@ def test_it_is_done_anew_by_any_number_of_processes_sentence_by_sentence(place, 
     assert counts["texts"] == 1 and counts["sentences"] == 3
 
 
+def test_the_teacher_is_measured_as_it_is_used(place, tmp_path, untrained, monkeypatch):
+    """It annotates the pool with settings that make it slower."""
+    measured = {}
+    monkeypatch.setattr(module, "measure", lambda pipelines, *_: measured.update(pipelines) or [])
+    distil(request_for(place), tmp_path / "out")
+    assert [*measured] == ["teacher", "student"]
+    used = spacy.load(place / "teacher/model-best")
+    cfg = measured["teacher"][0].get_pipe("ner").cfg
+    assert cfg == used.get_pipe("ner").cfg and cfg["write_probabilities"] is False
+
+
+def test_a_repeated_run_that_stops_leaves_nothing_of_the_earlier_one(place, tmp_path, monkeypatch):
+    def stopped(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "train_model", stopped)
+    output = tmp_path / "out"
+    write_files(output, {"pseudo_labels.json": "{}", "distil.json": "{}"})
+    for name in ("student", "without_pool"):
+        shutil.copytree(place / "teacher", output / name)
+    with pytest.raises(KeyboardInterrupt):
+        distil(request_for(place), output)
+    assert sorted(path.name for path in output.iterdir()) == ["corpus", "pseudo_labels.json"]
+
+
 @Language.component("test_no_scores", assigns=["doc.ents"])
 def without_entities(doc):
     return doc

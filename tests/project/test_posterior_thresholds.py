@@ -8,6 +8,7 @@ from spacy.training import Corpus
 
 from spacy_longtail.evaluation.thresholds import fit_thresholds
 from spacy_longtail.pipes.scores.chosen import Goal
+from spacy_longtail.training.provenance import method_of
 from tests.util import GATE_MODEL, TOKEN_MODEL, WEAK, one_pipe, run_app, train, trained_once
 
 
@@ -56,6 +57,7 @@ def test_a_budget_starts_from_dev_and_is_kept(model, ships):
         and found["start"] == 96
     )
     assert found["threshold"] is None and found["after"] == pytest.approx(after)
+    assert method_of(nlp).pipes["gate"]["budget"] == 0.2  # is recorded in evaluations
     assert len(nlp.get_pipe("gate").cfg["start"]) == 96 and 0 < after["open"] * 96 <= 0.2 * 96 + 5
     back = chosen(path, ships, "--gate-recall", 0.5, "--min-mentions", 5)
     again = spacy.load(path)

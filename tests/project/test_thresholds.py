@@ -92,6 +92,14 @@ def test_a_precision_is_reached_by_the_written_pipeline(model, ships, tmp_path):
     assert left["ner_loss"] == 7.0 and left["ents_macro_f"] == pytest.approx(scores["ents_macro_f"])
 
 
+def test_scores_on_another_part_than_dev_are_not_stored_as_those_on_dev(model, ships, tmp_path):
+    nlp = spacy.load(model)
+    nlp.meta["performance"] = {"ents_macro_f": 0.123}
+    nlp.to_disk(tmp_path / "trained")
+    chosen(tmp_path / "trained", ships, "-o", tmp_path / "out", "--part", "train")
+    assert spacy.load(tmp_path / "out").meta["performance"] == {}
+
+
 def test_entities_below_the_threshold_are_stored_under_the_abstain_key(model, tmp_path):
     nlp = spacy.load(model)
     below = {"thresholds": {"ART": 0.99999}, "calibration": {"ART": [1.0, -20.0]}}

@@ -342,6 +342,18 @@ def test_what_cannot_be_merged_changes_nothing(corpus, tmp_path, row, code):
     assert tree(corpus) == before
 
 
+def test_nothing_is_merged_into_a_corpus_that_is_not_split(corpus, tmp_path):
+    """A new train.spacy would hide all.spacy from every command."""
+    (corpus / "train.spacy").rename(corpus / "all.spacy")
+    for part in ("dev", "test"):
+        (corpus / f"{part}.spacy").unlink(missing_ok=True)
+    before = tree(corpus)
+    path = written(tmp_path / "l.jsonl", [task("Ida came .", [(0, 3, "NAT")])])
+    with pytest.raises(ValueError, match=r"L506.*not split.*Run `split` first"):
+        merge_labels(corpus, path, "dev")
+    assert tree(corpus) == before
+
+
 def test_labels_that_would_be_lost_are_merged_if_that_is_allowed(corpus, tmp_path):
     path = written(tmp_path / "l.jsonl", [LOST_LABEL])
     assert merge_labels(corpus, path, "dev", allow=True).parts == {"train": 1}

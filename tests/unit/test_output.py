@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 from contextlib import nullcontext
 from functools import partial
 from itertools import count
@@ -12,7 +13,7 @@ import pytest
 from spacy_longtail.output import writing
 from spacy_longtail.output.console import number, p_value, percent, signed, text_table, verb
 from spacy_longtail.output.targets import check_file, check_folder, has_mark
-from spacy_longtail.output.writing import NEW, replacing, set_aside, whole_folder, write_file
+from spacy_longtail.output.writing import NEW, coded_io, replacing, set_aside, whole_folder, write_file
 from tests.util import new_file, tree, write_files
 
 
@@ -166,7 +167,29 @@ def test_failing_renames_are_undone(n_before, write, here, monkeypatch):
     with fails, write(Path("run")) as new:
         write_files(new, {"a": "new", "b": "new"})
     changed = {**before, Path("run/a"): b"new", Path("run/b"): b"new"}
+    if write is whole_folder:
+        shutil.rmtree(here / "run.stopped", ignore_errors=True)
     assert tree(here) == (before if n_before < n_needed else changed)
+
+
+def test_a_folder_that_cannot_be_moved_to_its_place_is_kept_beside_it(here, monkeypatch):
+    def busy(*_):
+        raise OSError(errno.EBUSY, "busy")
+
+    monkeypatch.setattr(os, "replace", busy)
+    with (
+        pytest.raises(ValueError, match=r"L432\] out cannot.*busy.*is kept in .*out\.stopped\."),
+        whole_folder(Path("out")) as new,
+    ):
+        model(new, "trained for days")
+    assert (here / "out.stopped" / "model-best" / "weights").read_text() == "trained for days"
+    assert not [path for path in here.iterdir() if path.name.startswith(NEW)]
+
+
+def test_a_mount_point_is_refused_before_the_work(here, monkeypatch):
+    monkeypatch.setattr(os.path, "ismount", lambda path: Path(path) == here / "out")
+    with pytest.raises(ValueError, match=r"L436.*mount point"), whole_folder(Path("out")):
+        pytest.fail("worked")
 
 
 @pytest.mark.parametrize("write", [whole_folder, replacing])
@@ -174,6 +197,20 @@ def test_an_error_without_a_file_name_names_the_target(write, here):
     message = r"L432.* training/run cannot.*No space left"
     with pytest.raises(ValueError, match=message), write(Path("training/run")):
         raise OSError(errno.ENOSPC, "No space left")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        BrokenPipeError(errno.EPIPE, "Broken pipe"),
+        ConnectionResetError(errno.ECONNRESET, "Connection reset by peer"),
+        OSError("Can't load the model 'x'"),
+    ],
+)
+def test_errors_that_are_not_of_the_disk_keep_their_kind(error, here):
+    with pytest.raises(type(error)) as raised, coded_io(Path("run")):
+        raise error
+    assert raised.value is error
 
 
 def test_leftovers_of_a_killed_run_are_named(here):

@@ -337,7 +337,8 @@ def evaluated(tmp_path):
     for folder, name in (("model-best", "x"), ("copy", "packaged")):
         new_file(tmp_path / folder / "meta.json", json.dumps({**about, "name": name}))
     pipe = {"factory": "longtail_ner", "thresholds": {"ART": 0.25}, "calibrated": True}
-    method = {"reader": {}, "pipes": {"ner": pipe}}
+    gate = {"factory": "longtail_posterior_gate", "threshold": 0.125, "budget": 0.2}  # has no threshold
+    method = {"reader": {}, "pipes": {"ner": pipe, "gate": gate}}
     ours = evaluation("focal", WEAK, method=method)
     ours |= {"model": str(tmp_path / "model-best"), "performance": performance}
     runs = (evaluation("baseline"), ours, evaluation("focal", seed=8))
@@ -351,11 +352,12 @@ def test_the_card_of_the_pipeline_that_was_evaluated(evaluated):
     for part in (
         "ART: 10 test mentions, so its score is rough",
         "Thresholds of ner: ART 0.250",
+        "Budget of gate: it flags at most 20.0 % of the sentences",
         "one of 2 seeds",
         r"Also learnt from: raw text, [A\_B](https://a.b) (CC BY 4.0).",
     ):
         assert part in text
-    assert "not calibrated" not in text and "private" not in text
+    assert "not calibrated" not in text and "private" not in text and "0.125" not in text
     meta = srsly.read_json(model / "meta.json")
     card = meta.pop("spacy_longtail")
     assert meta["performance"] == {"ents_macro_f": 0.4, "ents_f": 0.5}
@@ -364,7 +366,7 @@ def test_the_card_of_the_pipeline_that_was_evaluated(evaluated):
     assert art["f"] == pytest.approx(
         evaluation("focal", WEAK)["scores"]["ents_per_type"]["ART"]["f"]
     )  # JSON keeps ten digits
-    assert card["thresholds"] == {"ner": {"ART": 0.25}}
+    assert card["thresholds"] == {"ner": {"ART": 0.25}} and card["budgets"] == {"gate": 0.2}
 
 
 def test_the_card_is_that_of_the_last_training_of_a_folder(tmp_path):
@@ -412,12 +414,15 @@ WITHOUT_PRECISION = evaluation("focal")
 del WITHOUT_PRECISION["scores"]["ents_per_type"]["ART"]["p"]
 SCORED_TWICE = {**evaluation("focal"), "documents": [{**evaluation("focal")["documents"][0]}]}
 SCORED_TWICE["documents"][0]["predicted"] = [[0, 3, "PER", 1.5]]
+GROUPED = evaluation("focal")
+GROUPED["documents"] = [{**row, "group": f"book {i % 5}"} for i, row in enumerate(GROUPED["documents"])]
 BAD_EVALUATIONS = [
     (WITHOUT_PRECISION, "L405.*'ART', 'p': Field required"),
     ({**evaluation("focal"), "words_per_second": "fast"}, "L405.*words_per_second.*valid number"),
     ({**evaluation("focal"), "performance": {"ents_macro_f": float("nan")}}, "L405.*found nan"),
     ({**evaluation("focal"), "documents": []}, "L405.*no annotated document"),
     (evaluation("focal", n_documents=29), "L411.*documents"),
+    (GROUPED, "L411.*groups differ"),
     ({**evaluation("focal"), "part": "dev"}, "L411.*part 'dev'"),
     (evaluation("baseline"), "L405.*'baseline' with seed 7"),
     (SCORED_TWICE, "L405.*1.5"),

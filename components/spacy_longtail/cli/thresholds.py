@@ -87,6 +87,7 @@ def thresholds(
         abstain_key=abstain_key,
         min_mentions=min_mentions,
         output=output,
+        part=part,
     )
     if as_json:
         return print_json(chosen_json(fitted))

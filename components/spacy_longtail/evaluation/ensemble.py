@@ -10,11 +10,10 @@ from ..records import Record
 from ..training.averaging import average, average_weights, refused
 from ..training.loading import load_pipeline, pipeline_folder, types_read_by
 from ..training.provenance import BEST, RunRecord, installed_versions, read_run, shell_command
-from .evaluate import update_performance
+from .evaluate import DEV, update_performance
 from .measuring import MeasuredPipeline, measure
 
 RECORD = "ensemble.json"  # in the pipeline's folder
-DEV = "dev"
 
 
 class Ensemble(Record):

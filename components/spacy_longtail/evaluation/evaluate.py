@@ -28,6 +28,7 @@ from ..types import ENTITY_SCORES
 from .analysis import analyse
 from .records import Document, Evaluation, Scores, TrainingSettings
 
+DEV = "dev"  # part whose scores are in the meta data of a pipeline
 UNNAMED = (*MODELS, "model")  # folder names that `train` gives to every pipeline
 
 

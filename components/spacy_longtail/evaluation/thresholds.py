@@ -26,7 +26,7 @@ from ..pipes.scores.calibration import (
 from ..pipes.scores.chosen import CHOSEN, Chosen, ChosenType, ChosenTypes, Goal, chosen_json
 from ..pipes.scores.thresholding import CALIBRATION, check_keys
 from ..training.loading import load_pipeline, pipeline_folder
-from .evaluate import update_performance
+from .evaluate import DEV, update_performance
 
 SECONDARY = "longtail_gated_ner"  # its entities always have scores
 
@@ -41,6 +41,7 @@ def fit_thresholds(
     abstain_key: str | None = None,
     min_mentions: int = 10,
     output: Path | None = None,
+    part: str = DEV,
 ) -> Chosen:
     """Choose thresholds and calibration on development data, and write them into the pipeline.
 
@@ -56,6 +57,9 @@ def fit_thresholds(
     min_mentions (int): Minimum number of gold mentions (of a gate: sentences with a rare type) to
         choose a threshold.
     output (Optional[Path]): Folder for the pipeline. By default it replaces the given one.
+    part (str): Part of the corpus that the data is. Scores on dev replace those in the pipeline's
+        meta data, where a training stores its own. For another part these are removed, because they
+        are those of other thresholds.
     RETURNS (Chosen): The choices, by name of the component.
     RAISES (ValueError): If no component has scores, a goal has no component that it applies to, or
         an installed package would be changed.
@@ -104,7 +108,10 @@ def fit_thresholds(
             _set_thresholds(nlp, pipe, types, curves, abstain_key)
         with nlp.select_pipes(enable=[name]):
             predict_examples(nlp, examples)
-    update_performance(nlp, data)
+    if part == DEV:
+        update_performance(nlp, data)
+    else:
+        nlp.meta["performance"] = {}
     with whole_folder(output or folder) as new:
         nlp.to_disk(new)
         srsly.write_json(new / CHOSEN, chosen_json(chosen))

@@ -21,17 +21,25 @@ MAX_NAME = 40  # characters of the target's name in the name of a temporary fold
 
 @contextmanager
 def coded_io(path: Path) -> Iterator[None]:
-    """Turn errors of the operating system into errors with a code.
+    """Turn errors of the disk into errors with a code.
+
+    Closed pipes, lost connections and errors without a number of the operating system, which
+    libraries raise as well, are not of the disk and pass unchanged.
 
     path (Path): Path for the message, if the error names none.
     RAISES (ValueError): If reading or writing fails (L432).
     """
     try:
         yield
+    except ConnectionError:  # also BrokenPipeError
+        raise
     except OSError as error:
         place, problem = error.filename or path, error.strerror or error
-        if isinstance(error, shutil.Error) and isinstance(error.args[0], list):
-            _, place, problem = error.args[0][0]  # the first that copytree could not copy
+        if isinstance(error, shutil.Error):
+            if isinstance(error.args[0], list):
+                _, place, problem = error.args[0][0]  # the first that copytree could not copy
+        elif error.errno is None:
+            raise
         raise ValueError(Errors.L432.format(path=place, problem=problem)) from error
 
 
@@ -82,14 +90,18 @@ def whole_folder(target: Path) -> Iterator[Path]:
 
     target (Path): The folder. Its content is deleted, so `check_folder` should be called before.
     YIELDS (Path): The new folder, empty, beside the target.
-    RAISES (ValueError): If reading or writing in the block fails (L432).
+    RAISES (ValueError): If the target is a mount point (L436), or if reading or writing fails
+        (L432). If only the last step fails, the new content is kept as `set_aside` does.
     """
     with coded_io(target):
         full = target.resolve()
+        if os.path.ismount(full):  # it can be neither renamed nor replaced
+            problem = "it is a mount point, which cannot be replaced"
+            raise ValueError(Errors.L436.format(path=target, problem=problem, kind="folder"))
         if left := [new.parents[1].name for new in in_progress(full)]:
             near = nearest(full.parent)
             warnings.warn(Warnings.W034.format(folder=near, names=", ".join(left)), stacklevel=3)
-        with replacing(full.parent, [full], _prefix(full), reported=target) as folder:
+        with replacing(full.parent, [full], _prefix(full), whole=target) as folder:
             new = folder / full.name
             new.mkdir()
             yield new
@@ -122,14 +134,15 @@ def _move(moves: Iterable[tuple[Path, Path]]) -> None:
 
 @contextmanager
 def replacing(
-    target: Path, stale: Iterable[Path] = (), prefix: str = NEW, reported: Path | None = None
+    target: Path, stale: Iterable[Path] = (), prefix: str = NEW, whole: Path | None = None
 ) -> Iterator[Path]:
     """Replace some entries of a folder if the block ends without an error.
 
     target (Path): The folder, existing or new. Its other entries are kept.
     stale (Iterable[Path]): Entries that are removed even if no new ones replace them.
     prefix (str): Prefix of the name of the temporary folder.
-    reported (Optional[Path]): Path for the message, if an error names none; null takes the target.
+    whole (Optional[Path]): Path of the only new entry, if it is a folder that `set_aside` keeps if
+        it cannot be moved to its place. Messages name it instead of the target.
     YIELDS (Path): A new folder for the new entries, empty.
     RAISES (ValueError): If reading or writing in the block fails (L432).
     """
@@ -138,7 +151,7 @@ def replacing(
     # inside an existing target, which may be a separate disk or have a read-only parent
     near = target if target.is_dir() else nearest(target)
     with (
-        coded_io(reported or target),
+        coded_io(whole or target),
         tempfile.TemporaryDirectory("", prefix, near, ignore_cleanup_errors=True) as folder,
     ):
         new, old = Path(folder) / INSIDE, Path(folder) / "old"
@@ -148,4 +161,11 @@ def replacing(
         target.mkdir(parents=True, exist_ok=True)
         arrivals = [(entry, target / entry.name) for entry in sorted(new.iterdir())]
         places = {*stale, *(place for _, place in arrivals)}
-        _move([*((path, old / path.name) for path in places if path.exists()), *arrivals])
+        try:
+            _move([*((path, old / path.name) for path in places if path.exists()), *arrivals])
+        except OSError as error:
+            if whole is None:
+                raise
+            aside = set_aside(new / whole.resolve().name, whole)
+            problem = f"{error.strerror or error}. The new content is kept in {aside}"
+            raise ValueError(Errors.L432.format(path=whole, problem=problem)) from error

@@ -35,6 +35,7 @@ DIGITS = 16  # number of digits of a short checksum
 PACKAGES = ("spacy", "thinc", "numpy", "torch", "spacy-transformers", "transformers")
 # settings of a pipe in which methods differ
 DETAILS = (
+    "budget",
     "factory",
     "head",
     "include",

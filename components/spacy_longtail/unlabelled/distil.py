@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+import shutil
 import warnings
 from collections import Counter
 from collections.abc import Callable
@@ -24,12 +25,12 @@ from ..encoders import located
 from ..errors import Errors, Warnings
 from ..evaluation.measuring import MeasuredPipeline, measure
 from ..output.targets import check_folder, check_outside, unless_holds
-from ..output.writing import write_file
+from ..output.writing import coded_io, write_file
 from ..records import Record
 from ..training.filling import load_with_corpus_values
 from ..training.loading import load_for_types, load_pipeline
 from ..training.provenance import BEST, with_short_paths
-from ..training.train import check_trainable, refuse_parts, train_model
+from ..training.train import check_trainable, foreign_to_run, refuse_parts, train_model
 from ..types import Block, Overrides
 from .mining import corpus_keys
 from .pool import PoolOptions, add_sentences, processed, read_pool
@@ -120,7 +121,8 @@ def distil(
     RAISES (ValueError): If an option or file cannot be used, or no sentence is selected.
     """
     types, config = read_types(request.gold), _checked(request, output)
-    nlp, events = load_for_types(request.teacher, type_words(types.labels, types.descriptions)), Events()
+    descriptions, events = type_words(types.labels, types.descriptions), Events()
+    nlp = load_for_types(request.teacher, descriptions)
     teacher = PoolTeacher(nlp, request.teacher, types.labels)
     if request.soft:
         soft_tagger(nlp)  # raises an error if there is none
@@ -128,6 +130,7 @@ def distil(
         add_sentences(nlp)
     say(f"Annotating {request.pool} with {request.teacher}.")
     counts = _pseudo_labels(request, types, teacher, output, events)
+    del nlp, teacher  # frees the memory
     # without the pool, there are no soft targets
     alone = {
         f"components.{name}.loss.share": 0.0
@@ -138,10 +141,13 @@ def distil(
     if request.compare:
         without = (request.gold, output / WITHOUT, {**request.overrides, **alone})
         students["student without pool"] = without
-    pipelines = {"teacher": (teacher.nlp, located(request.teacher))}
-    for name, (corpus, folder, overrides) in students.items():
+    for corpus, folder, overrides in students.values():
         say(f"Training in {folder}.")
         train_model(request.config, corpus, folder, gpu_id=request.gpu_id, overrides=dict(overrides))
+    # loaded again, because PoolTeacher makes it write probabilities and scores, which takes time
+    teacher_as_used = load_for_types(request.teacher, descriptions)
+    pipelines = {"teacher": (teacher_as_used, located(request.teacher))}
+    for name, (_, folder, _) in students.items():
         pipelines[name] = load_pipeline(folder / BEST), folder / BEST
     idle = ("batch_size", "n_process", "gpu_id")
     settings = {name: value for name, value in asdict(request).items() if name not in idle}
@@ -178,6 +184,8 @@ def _checked(request: DistilRequest, output: Path) -> Block:
         raise ValueError(Errors.L513.format(problem=problem, fix=fix))
     inputs = [request.pool, request.config, request.gold, Path(request.teacher)]
     check_folder(output, [path for path in inputs if path.exists()], unless_holds(PSEUDO_LABELS))
+    for name in (STUDENT, WITHOUT):  # they will be removed
+        check_folder(output / name, foreign=foreign_to_run)
     check_outside(output, [request.pool, request.gold], "folder")
     return config
 
@@ -217,9 +225,19 @@ def _pseudo_labels(
     copies = itertools.chain.from_iterable(stream_docs(gold, vocab) for _ in range(counts.gold_copies))
     dev = stream_docs(part_path(request.gold, "dev"), vocab)
     parts = {"train": itertools.chain(copies, labelled), "dev": dev}
+    _remove_results(output)
     write_corpus(output / CORPUS, parts, types, request.gold)
     write_file(output / PSEUDO_LABELS, json.dumps(counts.model_dump(), indent=2))
     return counts
+
+
+def _remove_results(output: Path) -> None:
+    """Remove the results of an earlier distillation, which would be mixed with the new ones."""
+    with coded_io(output):
+        (output / RECORD).unlink(missing_ok=True)
+        for name in (STUDENT, WITHOUT):
+            if (output / name).is_dir():
+                shutil.rmtree(output / name)
 
 
 def copies_for(gold: int, pool: int) -> int:

@@ -24,6 +24,7 @@ from ..corpus.formats.context import Context, Events, check_losses
 from ..corpus.formats.sources import find_parts
 from ..corpus.formats.tasks import prodigy_task
 from ..corpus.likeness import exact_key, text_key
+from ..corpus.splits import ALL
 from ..errors import Errors
 from ..output.writing import coded_io, write_file
 from ..sentences import by_punctuation
@@ -70,9 +71,13 @@ def merge_labels(
     allow (bool): Whether more than a twentieth of the annotations may be lost.
     **options (object): Options of the format, such as offsets="utf-16".
     RETURNS (Merged): The counts and the conflicts.
-    RAISES (ValueError): If the file has other sentences than `mine` proposed, or nobody changed it.
+    RAISES (ValueError): If the corpus is not split, the file has other sentences than `mine`
+        proposed, or nobody changed it.
     """
     types = read_types(corpus)
+    if part_path(corpus, ALL).exists() and not part_path(corpus, "train").exists():
+        problem = f"{corpus} is not split into {', '.join(PARTS)}"  # a new train would hide the rest
+        raise ValueError(Errors.L506.format(path=labelled, problem=problem, fix="Run `split` first."))
     nlp = types.blank()
     merged = Merged()
     context = Context(nlp, merged.events)

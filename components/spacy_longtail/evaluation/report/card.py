@@ -89,8 +89,9 @@ def card_data(stats: Statistics, run: Run) -> dict[str, Any]:
         name: cfg[key]
         for name, cfg in pipes.items()
         for key in ("threshold", "thresholds")
-        if cfg.get(key)
+        if cfg.get(key) and not (key == "threshold" and cfg.get("budget"))  # a budget replaces it
     }
+    budgets = {name: cfg["budget"] for name, cfg in pipes.items() if cfg.get("budget")}
     averages = {
         kind: {"f": getattr(scores, AVERAGES[kind]), "interval": ranges.get(f"{kind} F1")}
         for kind in HEADLINES
@@ -115,6 +116,7 @@ def card_data(stats: Statistics, run: Run) -> dict[str, Any]:
         "sentences": {part: counts.sentences for part, counts in stats.parts.items()},
         "method": {"name": run.name, "pipes": pipes, "reader": evaluation.method.reader},
         "thresholds": thresholds,
+        "budgets": budgets,
         "is_calibrated": any(settings.get("calibrated") for settings in pipes.values()),
         "training": {"seed": run.seed, "max_steps": evaluation.training.max_steps},
         "versions": evaluation.run.versions,

@@ -35,7 +35,7 @@ class Run(NamedTuple):
     path: Path
     evaluation: Evaluation
     counts: MentionCounts
-    gold: str  # fingerprint of the documents and their gold entities
+    gold: str  # fingerprint of the documents, their groups and their gold entities
 
     @property
     def name(self) -> str:
@@ -139,7 +139,7 @@ def read_runs(paths: list[Path], statistics: Statistics) -> list[Run]:
                 Errors.L411.format(
                     path=run.path,
                     other=runs[0].path,
-                    problem="their documents or gold entities differ",
+                    problem="their documents, gold entities or groups differ",
                 )
             )
     return runs
@@ -163,7 +163,7 @@ def read_run(path: Path, labels: list[str]) -> Run:
         path=path,
         evaluation=evaluation.model_copy(update={"documents": []}),
         counts=mention_counts(documents, labels),
-        gold=json_checksum([(document.text, document.gold) for document in documents]),
+        gold=json_checksum([(doc.text, doc.group, doc.gold) for doc in documents]),
     )
 
 
