@@ -274,6 +274,17 @@ def test_sentences_without_annotation_are_not_counted():
     assert learn_counts(data + bare, ["NAT"], [], {"data": "full"}, "gate") == {"weak_weight": 0.5}
 
 
+@pytest.mark.parametrize("labels", [["NAT"], []])
+def test_sentences_that_were_not_annotated_with_a_rare_type_are_not_counted(labels):
+    nlp = blank()
+    data = [two_words(nlp, ["NAT"]), *(two_words(nlp, ["PER"]) for _ in range(9))]
+    others = [two_words(nlp, ["PER"]) for _ in range(5)]
+    for eg in others:
+        eg.reference.user_data["annotated_types"] = ["PER"]
+    cfg = {"data": "full", "auto_share": 0.1}
+    assert learn_counts(data + others, labels, [], cfg, "gate")["weak_weight"] == pytest.approx(0.9)
+
+
 def test_a_sentence_that_was_not_annotated_with_a_type_does_not_teach_its_absence():
     eg = two_words(blank())
     eg.reference.user_data["annotated_types"] = ["PER"]

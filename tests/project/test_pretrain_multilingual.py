@@ -148,7 +148,7 @@ def test_another_teacher_has_states_of_its_own(pretrained, donors, encoder, tmp_
 
 def test_stored_states_are_close_to_those_of_the_teacher(pretrained, donors):
     from spacy_longtail.layers.subword_tokenizer import SubwordTokenizer
-    from spacy_longtail.pretraining.batches import pack, unlabelled
+    from spacy_longtail.pretraining.batches import batch_without_gold, pack_donor
     from spacy_longtail.pretraining.donors import read_donors
     from spacy_longtail.pretraining.teaching import store_states
     from spacy_longtail.pretraining.transformer import TEACHER, read_start
@@ -156,9 +156,9 @@ def test_stored_states_are_close_to_those_of_the_teacher(pretrained, donors):
     start = read_start(str(pretrained.model), role=TEACHER)
     teacher = start.model.eval()
     [donor] = read_donors(donors[:1], [], ["train"], spacy.blank("en").vocab)
-    packed = pack(donor, SubwordTokenizer(start.tokenizer), {})
+    packed = pack_donor(donor, SubwordTokenizer(start.tokenizer), {})
     with torch.no_grad():
-        exact = teacher.states(unlabelled(packed.train)).numpy()
+        exact = teacher.states(batch_without_gold(packed.train)).numpy()
 
     store_states(pretrained.model.parent / "cache", teacher, "0123456789abcdef", [packed])
 

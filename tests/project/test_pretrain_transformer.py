@@ -24,7 +24,7 @@ from spacy_longtail.describers import LabelEncoder  # noqa: E402
 from spacy_longtail.layers.subword_tokenizer import SubwordTokenizer  # noqa: E402
 from spacy_longtail.models.transformer import encoder_of  # noqa: E402
 from spacy_longtail.pipes.token.pretrained_head import read_pretrained  # noqa: E402
-from spacy_longtail.pretraining.batches import IGNORED, Batches, batch_of, pack  # noqa: E402
+from spacy_longtail.pretraining.batches import IGNORED, Batches, pack_donor, sample_batch  # noqa: E402
 from spacy_longtail.pretraining.donors import read_donors  # noqa: E402
 from spacy_longtail.pretraining.learners import with_beginnings  # noqa: E402
 from spacy_longtail.pretraining.transformer import keep_layers  # noqa: E402
@@ -53,7 +53,7 @@ def packed(folder, bert):
     texts = {}
     [corpus] = read_donors([folder], [], ["train"], spacy.blank("en").vocab)
     tokenizer = AutoTokenizer.from_pretrained(bert).backend_tokenizer
-    return pack(corpus, SubwordTokenizer(tokenizer), texts), list(texts)
+    return pack_donor(corpus, SubwordTokenizer(tokenizer), texts), list(texts)
 
 
 def test_what_is_near_to_a_type_of_the_sentence_is_left_out(notes, bert):
@@ -65,7 +65,7 @@ def test_what_is_near_to_a_type_of_the_sentence_is_left_out(notes, bert):
     a, b = names.index("town"), names.index("city")
     similar[a, b] = similar[b, a] = True
     for seed in range(40):
-        batch = batch_of(donor, donor.train, random.Random(seed), similar)
+        batch = sample_batch(donor, donor.train, random.Random(seed), similar)
         own = [names[i] for i in batch.label_ids.tolist()]
         assert batch.is_masked.shape == (19, len(own)) and batch.gold.max() <= 2 * len(own)
         picked = batch.gold[batch.gold > 0]
@@ -77,7 +77,7 @@ def test_what_is_near_to_a_type_of_the_sentence_is_left_out(notes, bert):
         else:
             assert set(own) == {"vehicle", "place", "time", "person"} and not batch.is_masked.any()
     # without mentions: a type that is not there
-    batch = batch_of(donor, donor.train[2:], random.Random(0), similar)
+    batch = sample_batch(donor, donor.train[2:], random.Random(0), similar)
     assert len(batch.label_ids) == 1 and not batch.gold.any() and not batch.is_masked.any()
 
 
@@ -90,7 +90,7 @@ def test_a_type_is_described_in_any_of_its_languages_at_random(donors, bert, tmp
     donor, names = packed(folder, bert)
     similar = np.eye(len(names), dtype=bool)
 
-    batches = [batch_of(donor, donor.train, random.Random(i), similar, 0.0) for i in range(30)]
+    batches = [sample_batch(donor, donor.train, random.Random(i), similar, 0.0) for i in range(30)]
 
     used = {names[i] for batch in batches for i in batch.label_ids.tolist()}
     assert used == {"ship", "Schiff", "navire", "port"}
@@ -101,7 +101,7 @@ def test_types_that_are_left_out_are_not_o_where_a_near_one_competes(notes, bert
     donor.is_open = False
     similar, n_masked = np.ones((len(names),) * 2, dtype=bool), []
     for rows in (similar, ~similar):
-        batches = [batch_of(donor, donor.train, random.Random(i), rows, 1.0) for i in range(20)]
+        batches = [sample_batch(donor, donor.train, random.Random(i), rows, 1.0) for i in range(20)]
         n_masked.append(max(int((batch.gold == IGNORED).sum()) for batch in batches))
     assert n_masked[0] > 0 and n_masked[1] == 0
 
@@ -114,7 +114,7 @@ def test_what_is_not_annotated_is_never_o(donors, bert, tmp_path):
     shutil.copytree(donors[0], folder)
     DocBin(docs=docs, store_user_data=True).to_disk(folder / "train.spacy")
     donor, _ = packed(folder, bert)
-    batch = batch_of(donor, donor.train[:2], random.Random(0), np.eye(100, dtype=bool), 0.0)
+    batch = sample_batch(donor, donor.train[:2], random.Random(0), np.eye(100, dtype=bool), 0.0)
     n = len(docs[0])
     assert batch.is_masked[:n].sum() == n * (len(donor.label_ids) - 1) and not batch.is_masked[n:].any()
     assert (batch.gold[n:] == IGNORED).sum() == 2

@@ -145,3 +145,8 @@ def test_a_copied_layer_does_not_take_averages_of_the_first():
     averages = {(layer.shims[0].id, "weight"): np.ones((2, 2), "float32")}
     with other.use_params(averages):
         assert not (other.shims[0].module.weight == 1).all()
+
+
+def test_a_layer_that_is_built_after_a_copy_has_another_id():
+    other = torch_layer(torch.nn.Linear(2, 2)).copy()
+    assert torch_layer(torch.nn.Linear(2, 2)).shims[0].id != other.shims[0].id

@@ -137,9 +137,12 @@ def flagged_sentences(eg: Example, labels: Collection[str]) -> np.ndarray:
 
 
 def is_annotated(doc: Doc, labels: Collection[str]) -> bool:
-    """Return whether all of these types were annotated in a gold document, as far as it says."""
+    """Return whether all of these types were annotated in a gold document, as far as it says.
+
+    A type with a mention in the document was annotated there, whatever the document declares.
+    """
     declared = doc.user_data.get(ANNOTATED_TYPES)
-    return declared is None or set(labels) <= set(declared)
+    return declared is None or {*labels} <= {*declared, *(ent.label_ for ent in doc.ents)}
 
 
 def annotated_sentences(

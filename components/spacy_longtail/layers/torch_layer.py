@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from thinc.api import ArgsKwargs, Model, PyTorchShim, PyTorchWrapper_v3, torch2xp, xp2torch
 from thinc.compat import has_torch
+from thinc.shims import Shim
 from thinc.types import Floats2d, FloatsXd
 
 from ..errors import Errors
@@ -84,9 +85,9 @@ class TorchShim(PyTorchShim):
     def copy(self) -> "TorchShim":
         """Return a copy with its own id, under which optimizers know and average its weights."""
         other = copy.deepcopy(self)
-        with PyTorchShim.global_id_lock:
-            PyTorchShim.global_id += 1
-            other.id = PyTorchShim.global_id
+        with Shim.global_id_lock:
+            Shim.global_id += 1
+            other.id = Shim.global_id
         return other
 
     def predict(self, inputs: ArgsKwargs) -> Any:

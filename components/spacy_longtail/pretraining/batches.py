@@ -308,7 +308,7 @@ class Batches(IterableDataset):
                         batches.append([])  # the last sentence of a batch is its longest
                     batches[-1].append(sentence)
             rng.shuffle(batches)
-            yield from reversed(batches)  # the order of earlier versions
+            yield from reversed(batches)  # recorded runs had this order
 
 
 def sample_batch(

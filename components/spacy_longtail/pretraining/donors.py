@@ -194,7 +194,8 @@ def _sentences(folder: Path, parts: list[str], vocab: Vocab) -> tuple[list[Doc],
     if missing := [part for part in wanted if part not in there]:
         raise unusable(
             folder,
-            problem=f"it has no part {', '.join(missing)}, only {', '.join(there) or 'none'}",
+            problem=f"it has no part {', '.join(missing)}"
+            + (f", only {', '.join(there)}" if there else ""),
             fix="Name parts that all donors have with --parts, or make them with `split`",
         )
     dev = [] if "dev" not in there or "dev" in wanted else list(stream_sentences(there["dev"], vocab))

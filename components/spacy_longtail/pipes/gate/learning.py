@@ -1,9 +1,9 @@
 """Training data of a gate: class weights from a corpus, sentences with and without rare types."""
 
-import itertools
 import warnings
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
+from itertools import chain, compress
 
 import numpy as np
 from spacy.language import Language
@@ -16,7 +16,7 @@ from ...corpus.examples import annotated_sentences, entity_sentences, flagged_se
 from ...corpus.rare import rare_types
 from ...errors import Errors, Warnings
 from ...sentences import has_boundaries, sentence_lengths, sums_by_sentence
-from ...types import Block, Overrides
+from ...types import ANNOTATED_TYPES, Block, Overrides
 from ..label_checks import check_known
 from ..neighbours import boundary_setters
 
@@ -47,7 +47,8 @@ def learn_counts(
     RETURNS (Block): Those keys of FOUND that the counts decide.
     """
     mentions: Counter[str] = Counter()
-    sentences: Counter[frozenset[str]] = Counter()  # by the types of their entities
+    # by the types of their entities, and by the types that their document was annotated with
+    sentences: Counter[tuple[frozenset[str], frozenset[str] | None]] = Counter()
     for eg in examples:
         is_gold = has_boundaries(eg.reference)
         lengths = sentence_lengths(eg.reference if is_gold else eg.predicted)
@@ -57,8 +58,10 @@ def learn_counts(
             for i in places.tolist():
                 types[i].add(ent.label_)
         flags = np.array([bool(own) for own in types], dtype=bool)
-        known = annotated_sentences(eg, flags, labels, gold=is_gold)
-        sentences.update(itertools.compress(map(frozenset, types), known))
+        known = annotated_sentences(eg, flags, (), gold=is_gold)
+        annotated = eg.reference.user_data.get(ANNOTATED_TYPES)
+        there = None if annotated is None else frozenset([*annotated, *chain(*types)])
+        sentences.update((frozenset(own), there) for own in compress(types, known))
     learnt: Block = {}
     if not labels:
         share = cfg["auto_share"]
@@ -67,8 +70,11 @@ def learn_counts(
             shown = ", ".join(f"{label} {n}" for label, n in mentions.most_common())
             problem = f"no type has at most {share:.2g} of all mentions, found {shown or 'none'}"
             raise ValueError(Errors.L205.format(who=who, problem=problem))
-    n_all = sentences.total()
-    n_rare = sum(n for types, n in sentences.items() if not types.isdisjoint(labels))
+    n_rare = n_all = 0
+    for (types, there), n in sentences.items():
+        is_rare = not types.isdisjoint(labels)
+        n_rare += n * is_rare
+        n_all += n * (is_rare or there is None or there.issuperset(labels))
     if n_rare in (0, n_all):
         raise ValueError(
             Errors.L205.format(

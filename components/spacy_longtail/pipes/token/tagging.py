@@ -183,7 +183,7 @@ class TokenTagger(SavedPipe, TrainablePipe):
             self.loss, self.labels, self.tokens.codec.prefixes, reader, nlp, self.who, self.name
         )
         self.tokens.use(self.types)
-        self.state = TwoTaskState()
+        self.state, self._next_state = TwoTaskState(), None
         self.cfg[CALIBRATION] = None
         check_described(self.model, self.name, descriptions=descriptions, pretrained=pretrained)
         head = None if pretrained is None else read_pretrained(pretrained, self.name)
@@ -291,7 +291,7 @@ class TokenTagger(SavedPipe, TrainablePipe):
         table = TypeTable.from_cfg(saved)
         known = {"class_values", "state", *table.to_cfg()}
         self.cfg.update({key: value for key, value in saved.items() if key not in known})
-        self.state = TwoTaskState(**saved.get("state", {}))
+        self.state, self._next_state = TwoTaskState(**saved.get("state", {})), None
         self.tokens.scheme = self.cfg["scheme"]
         self.tokens.class_values = saved.get("class_values")
         self.tokens.use(table)

@@ -378,7 +378,7 @@ def _check_equal_length(
         training = method.config["training"]
         wanted = {"max_steps": steps, "eval_frequency": frequency, **ends}
         for name, value in wanted.items():
-            is_now = training.get(name, 0)
+            is_now = training.get(name, 0 if name in ends else None)
             is_endless = name in ends and is_whole(is_now) and is_now <= 0
             if (0 if is_endless else is_now) != value:
                 raise invalid_plan(
