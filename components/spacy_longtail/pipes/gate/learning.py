@@ -57,11 +57,11 @@ def learn_counts(
             mentions[ent.label_] += 1
             for i in places.tolist():
                 types[i].add(ent.label_)
-        flags = np.array([bool(own) for own in types], dtype=bool)
+        flags = np.array([*map(bool, types)], dtype=bool)
         known = annotated_sentences(eg, flags, (), gold=is_gold)
         annotated = eg.reference.user_data.get(ANNOTATED_TYPES)
         there = None if annotated is None else frozenset([*annotated, *chain(*types)])
-        sentences.update((frozenset(own), there) for own in compress(types, known))
+        sentences.update((frozenset(some), there) for some in compress(types, known))
     learnt: Block = {}
     if not labels:
         share = cfg["auto_share"]
@@ -71,8 +71,8 @@ def learn_counts(
             problem = f"no type has at most {share:.2g} of all mentions, found {shown or 'none'}"
             raise ValueError(Errors.L205.format(who=who, problem=problem))
     n_rare = n_all = 0
-    for (types, there), n in sentences.items():
-        is_rare = not types.isdisjoint(labels)
+    for (own, there), n in sentences.items():
+        is_rare = not own.isdisjoint(labels)
         n_rare += n * is_rare
         n_all += n * (is_rare or there is None or there.issuperset(labels))
     if n_rare in (0, n_all):
