@@ -27,8 +27,8 @@ SYSTEMS = {  # records and method of each system; the first record with rows of 
         ("small", "plain transformer"),
         END,
     ),
-    "cnn": (("crossner", "CNN"), ("small", "CNN"), ("knowledge", "pretrained")),
-    "not mixed": (("knowledge", "pretrained, not mixed"),),
+    "cnn": (("crossner", "CNN"), ("small", "CNN"), ("larger", "CNN")),
+    "not mixed": (("larger", "CNN, not mixed"),),
     "three": (("crossner", "three layers"),),
     "ours": (("crossner", "six layers"),),
 }
