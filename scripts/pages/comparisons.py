@@ -90,8 +90,8 @@ def tests_of(rows: Sequence[dict[str, Any]]) -> tuple[Tests, set[tuple[str, str]
 
 def score(tests: Tests, peer: str, corpus: str, name: str) -> float | None:
     """A mean over seeds, in points."""
-    rows = tests.get((peer, corpus))
-    return 100 * mean(row[name] for row in rows) if rows else None
+    values = [row[name] for row in tests.get((peer, corpus), ()) if row[name] is not None]
+    return 100 * mean(values) if values else None
 
 
 def leaders(tests: Tests, peers: Sequence[str], corpus: str, name: str) -> tuple[float, str] | None:
@@ -195,7 +195,8 @@ def scores(
         for corpus in known:
             macro, tail = (score(tests, peer, corpus, name) for name in ("ents_macro_f", "ents_tail_f"))
             mark = "\\*" if (peer, corpus) in borrowed else ""
-            cells.append("" if macro is None else f"{macro:.1f} / {tail:.1f}{mark}")
+            rare = "-" if tail is None else f"{tail:.1f}"
+            cells.append("" if macro is None else f"{macro:.1f} / {rare}{mark}")
         if any(cells):
             found.append((title, *cells))
     return table(("", *(CORPORA[corpus] for corpus in known)), found)

@@ -65,11 +65,12 @@ def tests(system: str, corpus: str) -> list[dict]:
 
 
 def _with_tail(test: dict, corpus: str) -> dict:
-    """The scores with the tail F1 of the same rare types, whatever the trial declared."""
+    """The scores with the tail F1 of the same rare types, or null if there are none."""
     rare = [r["tail"] for r in records_of("training_mentions") if r["corpus"] == corpus.lower()]
     if not rare:
         return test
-    return test | {"ents_tail_f": mean(test["ents_per_type"][label]["f"] for label in rare[0])}
+    f = [test["ents_per_type"][label]["f"] for label in rare[0]]
+    return test | {"ents_tail_f": mean(f) if f else None}
 
 
 @cache
@@ -155,6 +156,8 @@ def _larger() -> Iterator[tuple[str, str]]:
         for system in ("stock", "crf", "cnn", "not mixed"):
             own = tests(system, corpus)
             for key in SCORES if own else ():
+                if own[0][SCORES[key]] is None:  # no rare type
+                    continue
                 value = 100 * mean(test[SCORES[key]] for test in own)
                 yield f"{corpus}.{system}.{key}", f"{value:.1f}"
                 gain = value - score("stock", corpus, key)

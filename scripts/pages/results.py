@@ -35,7 +35,8 @@ def knowledge(corpora: dict[str, str]) -> str:
         for label, system in METHODS.items():
             if not (scores := tests(system, corpus)):
                 continue
-            cells = [points([test[score] for test in scores]) for score in SCORES]
+            values = [[test[score] for test in scores if test[score] is not None] for score in SCORES]
+            cells = [points(own) if own else "-" for own in values]
             rows.append((name if system == "stock" else "", label, str(len(scores)), *cells))
     return table(("corpus", "method", "seeds", "macro", "tail", "micro"), rows)
 
