@@ -13,7 +13,11 @@ from typing import TypeVar
 
 from .errors import Warnings
 
-OPTIONS = {"--products": "--matmul", "--cap": "--max-mentions", "--words": "--batch-size"}
+OPTIONS = {  # by command
+    "train": {"--products": "--matmul"},
+    "distil": {"--cap": "--max-mentions"},
+    "pretrain": {"--words": "--batch-size"},
+}
 SETTINGS = {"weak_labels": "rare_labels"}
 
 Value = TypeVar("Value")

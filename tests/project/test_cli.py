@@ -165,6 +165,11 @@ def test_an_option_answers_to_its_earlier_name(command, earlier, name, tmp_path)
     assert result.exit_code == 2 and f"'{name}'" in result.stderr.replace("\n", " ")
 
 
+def test_a_command_does_not_answer_to_the_earlier_names_of_others(tmp_path):
+    result = invoke("distil", "--words", "5", tmp_path, tmp_path, tmp_path)
+    assert "is now" not in result.stderr and result.exit_code == 2
+
+
 # An option that would have no effect is refused, with the reason
 
 

@@ -333,3 +333,15 @@ def test_bad_input_is_refused_before_any_work(place, tmp_path, monkeypatch):
         ([*base, "--gold", str(tmp_path / "eve")], "L509"),
     ):
         refused(command, code, output)
+
+
+def test_a_student_that_cannot_mask_a_type_is_refused_before_the_pool_is_read(
+    place, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(module, "read_pool", lambda *given: pytest.fail("read"))
+    types = ["GEO", "PER", "EVE"]
+    texts = [text for text in SENTENCES if "|ART]" not in text and "|NAT]" not in text]
+    gold = corpus_of(tmp_path / "gold", types, ["EVE"], **dict.fromkeys(("train", "dev", "test"), texts))
+    request = request_for(place, gold=gold, config=config_file("focal"))
+    with pytest.raises(ValueError, match=r"L002.*does not predict EVE"):
+        distil(request, tmp_path / "out")

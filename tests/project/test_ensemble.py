@@ -1,12 +1,14 @@
 """`ensemble` as a command: the pipeline that it writes, what it prints, what it refuses."""
 
 import json
+import os
 import shutil
 from pathlib import Path
 
 import pytest
 import spacy
 
+from spacy_longtail.evaluation import ensemble
 from spacy_longtail.evaluation.ensemble import Ensemble
 from spacy_longtail.evaluation.evaluate import evaluate_model
 from spacy_longtail.evaluation.records import TrainingSettings
@@ -151,3 +153,9 @@ def test_pipelines_that_cannot_be_combined_are_refused(place, tmp_path):
         ([a, b, "--gold", tmp_path / "types"], "L514"),
     ):
         refused(["ensemble", *given, "-o", output], code, output)
+
+
+def test_a_mount_point_is_refused_before_pipelines_are_loaded(place, tmp_path, monkeypatch):
+    monkeypatch.setattr(ensemble, "load_pipeline", lambda path: pytest.fail("loaded"))
+    monkeypatch.setattr(os.path, "ismount", lambda path: path.name == "out")
+    refused(["ensemble", place / "a", place / "b", "-o", tmp_path / "out"], "L436")

@@ -1,6 +1,7 @@
 """`thresholds`: it chooses what counting says, and what it writes is what the pipeline does."""
 
 import json
+import os
 import shutil
 
 import numpy as np
@@ -10,6 +11,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Corpus, Example
 
 from spacy_longtail.corpus.folder import load_docs
+from spacy_longtail.evaluation import thresholds
 from spacy_longtail.evaluation.thresholds import fit_thresholds
 from spacy_longtail.numerics import sigmoid
 from spacy_longtail.pipes.scores.calibration import Scored, entity_outcomes, measure_error
@@ -284,3 +286,10 @@ def test_a_pipe_that_is_initialised_again_forgets_its_calibration(factory):
     pipe.cfg.update(thresholds={"ART": 0.5}, calibration={"*": [2.0, 1.0]})
     train(nlp, 0)
     assert pipe.cfg["calibration"] is None and pipe.cfg["thresholds"] == {"ART": 0.5}
+
+
+def test_a_mount_point_is_refused_before_the_pipeline_is_loaded(ships, tmp_path, model, monkeypatch):
+    monkeypatch.setattr(thresholds, "load_pipeline", lambda path: pytest.fail("loaded"))
+    monkeypatch.setattr(os.path, "ismount", lambda path: path.name == "out")
+    with pytest.raises(ValueError, match=r"L436.*mount point"):
+        fit_thresholds(str(model), ships / "dev.spacy", output=tmp_path / "out")

@@ -34,11 +34,10 @@ class WithEarlierNames(TyperCommand):
         args (list[str]): Arguments after the command's name; changed in place.
         RETURNS (list[str]): Arguments that the command's parameters did not consume.
         """
-        today = {option for parameter in self.params for option in parameter.opts}
+        renamed = OPTIONS[str(self.name)]
         for i, argument in enumerate(args):
             earlier, equals, value = argument.partition("=")
-            name = OPTIONS.get(earlier)
-            if name in today:
+            if name := renamed.get(earlier):
                 echo(f"{earlier} is now {name}. Version 0.4 will not accept {earlier}.", err=True)
                 args[i] = f"{name}{equals}{value}"
         return super().parse_args(ctx, args)

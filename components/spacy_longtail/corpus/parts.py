@@ -55,7 +55,7 @@ def write_docs(path: Path, docs: Iterable[Doc]) -> Tally:
 
 
 def _streamed(path: Path, read: Callable[[DocBin], Iterator[Read]]) -> Iterator[Read]:
-    """Yield what `read` returns for a .spacy file, or for each file below a folder in turn."""
+    """Call `read` on a .spacy file, or on each file below a folder, and yield the results."""
     paths = sorted(path.rglob("*.spacy")) if path.is_dir() else [path]
     if not path.exists() or not paths:
         raise ValueError(Errors.L402.format(path=path, fix="Name a .spacy file, or a folder of them."))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from ..corpus.folder import check_docs, part_path, read_types
 from ..output.targets import check_folder, check_outside, unless_holds
-from ..output.writing import whole_folder
+from ..output.writing import refuse_mount_point, whole_folder
 from ..records import Record
 from ..training.averaging import average, average_weights, refused
 from ..training.loading import load_pipeline, pipeline_folder, types_read_by
@@ -56,6 +56,7 @@ def build_ensemble(
         raise refused(", ".join(map(str, runs)), problem, "Name runs of different seeds, each once.")
     inputs = [*runs, *([] if gold is None else [gold])]
     check_folder(output, inputs, unless_holds(RECORD))
+    refuse_mount_point(output)
     check_outside(output, inputs, "folder")
     types = None
     if gold is not None:

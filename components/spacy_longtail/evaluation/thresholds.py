@@ -12,7 +12,7 @@ from ..corpus.examples import predict_examples
 from ..corpus.parts import check_docs
 from ..errors import Errors
 from ..output.targets import check_folder, unless_holds
-from ..output.writing import whole_folder
+from ..output.writing import refuse_mount_point, whole_folder
 from ..pipes.gate.fitting import fit_gate
 from ..pipes.neighbours import is_gate
 from ..pipes.scores.calibration import (
@@ -69,6 +69,7 @@ def fit_thresholds(
         raise ValueError(Errors.L842.format(model=model))
     inputs = [data] if output is None else [folder, data]
     check_folder(output or folder, inputs, unless_holds(CHOSEN) if output else lambda _: "")
+    refuse_mount_point(output or folder)
     nlp = load_pipeline(model)  # a package may have code of its own
     names = _scored_pipes(nlp, folder)
     for name in names:

@@ -84,6 +84,16 @@ def _prefix(target: Path) -> str:
     return f"{NEW}{target.resolve().name[:MAX_NAME]}-"
 
 
+def refuse_mount_point(target: Path) -> None:
+    """Refuse a folder that `whole_folder` could neither rename nor replace (L436).
+
+    target (Path): The folder, existing or new. Commands check it before long work.
+    """
+    if os.path.ismount(target.resolve()):
+        problem = "it is a mount point, which cannot be replaced"
+        raise ValueError(Errors.L436.format(path=target, problem=problem, kind="folder"))
+
+
 @contextmanager
 def whole_folder(target: Path) -> Iterator[Path]:
     """Replace a folder by a new one if the block ends without an error.
@@ -94,10 +104,8 @@ def whole_folder(target: Path) -> Iterator[Path]:
         (L432). If only the last step fails, the new content is kept as `set_aside` does.
     """
     with coded_io(target):
+        refuse_mount_point(target)
         full = target.resolve()
-        if os.path.ismount(full):  # it can be neither renamed nor replaced
-            problem = "it is a mount point, which cannot be replaced"
-            raise ValueError(Errors.L436.format(path=target, problem=problem, kind="folder"))
         if left := [new.parents[1].name for new in in_progress(full)]:
             near = nearest(full.parent)
             warnings.warn(Warnings.W034.format(folder=near, names=", ".join(left)), stacklevel=3)

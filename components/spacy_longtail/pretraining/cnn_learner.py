@@ -70,7 +70,10 @@ class CNNStudent(Student):
         return cnn.encode(cnn.embed(rows[places], subwords[places]), lengths, dropout / 2)
 
     def describe(self, label_ids: Tensor) -> Tensor:
-        """Return the vectors of label texts, computed anew since those of their subwords change."""
+        """Compute the vectors of label texts.
+
+        They change in training, as the vectors of their subwords do.
+        """
         return self.model.describe(self.labels[label_ids])
 
     def encoder_groups(self, rates: PretrainRates) -> list[Block]:

@@ -237,7 +237,7 @@ class Learner:
 
 
 class TransformerStudent(Student):
-    """Transformer that is trained against fixed vectors of labels.
+    """Student that is a transformer. The vectors of labels are not trained.
 
     start (TransformerStart): The weights to start from.
     data (TrainingData): The donors.

@@ -6,7 +6,7 @@ import math
 import shutil
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -40,6 +40,7 @@ from .teacher import PoolTeacher, TeachingPass, annotate, soft_tagger
 RECORD = "distil.json"
 PSEUDO_LABELS = "pseudo_labels.json"  # counts of the pseudo-labels, beside the corpus
 DISTILLATION = "longtail.Distillation.v1"
+UNMASKED = ("longtail_ner", "longtail_mrc_ner")  # factories that learn a missing type as O
 STUDENT, WITHOUT, CORPUS = "student", "without_pool", "corpus"
 MIN_COPIES, MAX_COPIES = 2, 20  # of a gold document
 
@@ -124,6 +125,7 @@ def distil(
     descriptions, events = type_words(types.labels, types.descriptions), Events()
     nlp = load_for_types(request.teacher, descriptions)
     teacher = PoolTeacher(nlp, request.teacher, types.labels)
+    _check_masks(config, teacher.lacking)
     if request.soft:
         soft_tagger(nlp)  # raises an error if there is none
     if request.split:
@@ -188,6 +190,26 @@ def _checked(request: DistilRequest, output: Path) -> Block:
         check_folder(output / name, foreign=foreign_to_run)
     check_outside(output, [request.pool, request.gold], "folder")
     return config
+
+
+def _check_masks(config: Block, lacking: Collection[str]) -> None:
+    """Refuse a student that cannot mask the types that its teacher does not predict (L002).
+
+    config (Block): Config of the student.
+    lacking (Collection[str]): These types.
+    """
+    for name, block in config["components"].items():
+        include = block.get("include")
+        learnt = [label for label in lacking if include is None or label in include]
+        if learnt and block.get("factory") in UNMASKED:
+            raise ValueError(
+                Errors.L002.format(
+                    who=name,
+                    loss="these pseudo-labels",
+                    reason=f"the teacher does not predict {', '.join(learnt)}, and it cannot mask types",
+                    fix="Use longtail_token_ner with head = 'softmax' or 'crf', or another teacher.",
+                )
+            )
 
 
 def _pseudo_labels(

@@ -122,7 +122,7 @@ def is_opennlp(path: Path, head: str, siblings: set[str]) -> bool:
 
 DOMAIN = "domain: "
 SENTENCES = "sents.json"
-LISTS = re.compile(r"ann\d*\.txt(\.gz)?")  # of mentions, beside the sentences
+LISTS = re.compile(r"ann\d*\.txt(\.gz)?")  # files of mentions, in the folder of the sentences
 LIST_FIX = "Write `ID<TAB>mention => fine type; coarse type | ...`, or `ID<TAB>-`."
 
 
@@ -204,7 +204,10 @@ class OpenReader(FileOptions, SpanOptions):
 
 
 def _mentions(doc: Doc, listed: str, place: Place, events: Events) -> Iterator[CharSpan]:
-    """Yield each mention at all places that no longer one takes; of equals, the first listed."""
+    """Find the listed mentions in a sentence, and yield a span for each place.
+
+    Where two mentions overlap, the longer one is taken, or the first in the list.
+    """
     mentions: list[tuple[list[str], str]] = []
     for item in listed.split(" | "):
         mention, arrow, label = item.partition(" => ")
