@@ -1,4 +1,4 @@
-"""What commands print: amounts and tables as text, on consoles that lack some characters."""
+"""Output of commands: amounts and tables as text, also for consoles that lack some characters."""
 
 import codecs
 import io

@@ -86,7 +86,7 @@ class PackedDonor:
 
 
 class TrainingData(NamedTuple):
-    """Donors, and what a learner reads of them."""
+    """Donors, packed as arrays from which a learner trains."""
 
     donors: list[Donor]
     packed: list[PackedDonor]

@@ -1,4 +1,4 @@
-"""What a pretrained encoder knows of a corpus: the sentences that it has seen, and the letters.
+"""Warnings about a pretrained encoder: sentences of a corpus that it has seen, and unknown letters.
 
 The pretraining writes a sample of the hashes of its sentences to seen.bin in the pipeline's folder.
 """

@@ -201,7 +201,7 @@ FOREIGN: tuple[tuple[str, tuple[str, ...], tuple[str, ...], str], ...] = (
 
 
 def check_foreign(path: Path, head: str) -> None:
-    """Refuse a file of a known format that no reader reads, naming what converts it.
+    """Refuse a file of a known format without a reader, and name a program that converts it.
 
     path (Path): The file.
     head (str): Its first characters.

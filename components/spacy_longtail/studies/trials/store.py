@@ -296,7 +296,7 @@ class TrialStore:
         return record
 
     def _work(self, key: str) -> Path:
-        """Return a working folder of this process, and delete those that killed processes left."""
+        """Return a working folder for this process, and delete the folders of killed processes."""
         prefix = f"{key}-{json_checksum(platform.node())[:6]}-"  # of this machine
         for left in (self.output / WORK).glob(f"{prefix}*"):
             if not _is_another_process(int(left.name.removeprefix(prefix))):

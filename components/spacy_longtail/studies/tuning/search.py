@@ -377,7 +377,7 @@ class Search:
         )
 
     def _values(self, optuna_trial: "optuna.Trial") -> Overrides:
-        """Return the values of a trial. Those of the first one are the baseline's."""
+        """Return the values of a trial. The first trial has the values of the baseline."""
         # Optuna learns only those values of the baseline that are in its ranges
         known = [p for p in self.parameters if optuna_trial.number or p.has(p.baseline)]
         suggested = {p.name: p.suggest(optuna_trial) for p in known}
