@@ -523,8 +523,12 @@ class Warnings:
         "keep all pipelines, name a new --output."
     )
     W209 = (
-        "[LW209] {path}: {n} names of one character are skipped, since they would be found far too "
-        "often. The first one is {first}."
+        "[LW209] {path}: names of one character or of punctuation alone would be found far too often. "
+        "They are skipped ({n}). The first one is {first}."
+    )
+    W213 = (
+        "[LW213] {path}: no name was read from {names}. A list is a text file TYPE.txt in this folder, "
+        "with one name per line."
     )
 
     # Unlabelled text

@@ -25,7 +25,13 @@ from spacy_longtail.unlabelled.pool import PoolOptions, processed, read_pool
 from spacy_longtail.unlabelled.proposals import DEFAULT_NAMES, ID, SHARE, proposal_id, write_proposals
 from spacy_longtail.unlabelled.returning import CONFLICTS, merge_labels
 from spacy_longtail.unlabelled.scan import RANDOM, Best, Proposal, Scan, choose, share_out
-from spacy_longtail.unlabelled.units import Unit, pseudo_random, sentences_of
+from spacy_longtail.unlabelled.units import (
+    PassCounts,
+    Unit,
+    new_sentences,
+    pseudo_random,
+    sentences_of,
+)
 from tests.util import (
     GATE_MODEL,
     TOKEN_MODEL,
@@ -55,6 +61,21 @@ def unit(text, expected=(0.0,), vector=(1.0, 0.0), document="", ents=()):
     words = text.split()
     spaces = [True] * (len(words) - 1) + [False]
     return Unit(words, spaces, list(ents), list(expected), list(vector), document or text)
+
+
+@pytest.mark.parametrize(
+    "text", ["Hello there . Storm Ida passed over Oslo . Bye .", "storm IDA passed over Oslo .\nNew"]
+)
+def test_a_text_that_has_an_excluded_sentence_is_excluded(text):
+    known, counts = {text_key("Storm Ida passed over Oslo .")}, PassCounts()
+    assert not list(new_sentences(blank().make_doc(text), known, counts))
+    assert (counts.sentences, counts.known) == (1, 1)
+
+
+def test_a_short_excluded_sentence_does_not_exclude_the_text_around_it():
+    known, counts = {text_key("See above .")}, PassCounts()
+    doc = blank().make_doc("Storm Ida passed over Oslo . See above .")
+    assert [sentence.text for _, sentence in new_sentences(doc, known, counts)] == [doc.text]
 
 
 @pytest.mark.parametrize("factory", ["ner", "longtail_ner"])

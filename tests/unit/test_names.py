@@ -1,5 +1,6 @@
 """Lists of names: reading them, counting them in a corpus, and the encoder that sees them."""
 
+import json
 import pickle
 import re
 import shutil
@@ -91,26 +92,70 @@ def test_written_names_are_read_again_and_fit_an_entity_ruler(tmp_path):
 
 def test_single_letters_are_skipped_with_a_warning(tmp_path):
     write(tmp_path / "HERB.txt", "rue", "x", "y")
-    with pytest.warns(UserWarning, match=r"LW209.*2 names.*HERB, HERB\.txt, line 2"):
+    with pytest.warns(UserWarning, match=r"LW209.*skipped \(2\).*HERB, HERB\.txt, line 2"):
         assert read_names(tmp_path, str.split) == {"HERB": [["rue"]]}
+
+
+def test_names_without_letter_or_digit_are_skipped_with_a_warning(tmp_path):
+    write(tmp_path / "HERB.txt", "---", "rue", "C++")
+    with pytest.warns(UserWarning, match=r"LW209.*skipped \(1\).*HERB, HERB\.txt, line 1"):
+        assert read_names(tmp_path, str.split) == {"HERB": [["rue"], ["C++"]]}
+
+
+def test_a_place_counts_blank_lines(tmp_path):
+    write(tmp_path / "HERB.txt", "", "", "rue", "", "a")
+    with pytest.warns(UserWarning, match=r"HERB\.txt, line 5"):
+        read_names(tmp_path, str.split)
+
+
+def test_a_suffix_may_be_in_capitals(tmp_path):
+    write(tmp_path / "HERB.TXT", "rue")
+    assert read_names(tmp_path, str.split) == {"HERB": [["rue"]]}
+
+
+def test_files_are_read_in_the_encoding_that_is_given(tmp_path):
+    (tmp_path / "HERB.txt").write_bytes("Kräuter".encode("cp1252"))
+    assert read_names(tmp_path, str.split, "cp1252") == {"HERB": [["Kräuter"]]}
+
+
+def test_a_file_in_another_encoding_is_refused_with_its_line(tmp_path):
+    (tmp_path / "HERB.txt").write_bytes("rue\nKräuter\n".encode("cp1252"))
+    with pytest.raises(ValueError, match=r"L401.*HERB\.txt:2.*--encoding cp1252"):
+        read_names(tmp_path, str.split)
 
 
 @pytest.mark.parametrize(
     ("name", "text", "problem"),
     [
-        ("names.jsonl", '{"label": "HERB"}', "line 1: it is no pattern"),
-        ("names.jsonl", "HERB\true", "line 1: it is no pattern"),
+        ("names.jsonl", '{"label": "HERB"}', "line 1: it is no JSON object"),
+        ("names.jsonl", "HERB\true", "line 1: it is no JSON object"),
         (
             "names.jsonl",
             '{"label": "HERB", "pattern": [{"LOWER": "rue", "OP": "+"}]}',
-            "more than words",
+            "neither a text nor a list of words",
         ),
-        ("names.jsonl", '{"label": "HERB", "pattern": [{"LEMMA": "rue"}]}', "more than words"),
-        ("names.jsonl", '{"label": "HERB", "pattern": 3}', "more than words"),
-        ("names.jsonl", '{"label": "HERB", "pattern": "x"}', "it holds no name"),
+        (
+            "names.jsonl",
+            '{"label": "HERB", "pattern": [{"LEMMA": "rue"}]}',
+            "neither a text nor a list of words",
+        ),
+        ("names.jsonl", '{"label": "HERB", "pattern": 3}', "neither a text nor a list of words"),
+        (
+            "names.jsonl",
+            '{"label": "HERB", "pattern": "x"}',
+            "it holds no name but some of one character",
+        ),
+        ("names.jsonl", '\n\n{"label": "HERB", "pattern": ""}', "line 3: its pattern is empty"),
+        ("names.jsonl", '{"label": "HERB", "pattern": [{"TEXT": ""}]}', "is empty or has white space"),
+        (
+            "names.jsonl",
+            '{"label": "HERB", "pattern": [{"LOWER": "lemon balm"}]}',
+            "is empty or has white space",
+        ),
+        ("lists/HERB.txt", "rue\t12", "line 1: it has a tab"),
+        ("lists/HERB.txt", "rue " * 300, "it has 1,199 characters"),
         ("names.jsonl", '{"label": " ", "pattern": "rue"}', "line 1"),
         ("lists/PRICE$.txt", "rue", ""),  # no type can have this name
-        ("lists/HERB.txt", "Kräuter\n".encode("cp1252"), "utf-8"),
     ],
 )
 def test_a_wrong_list_is_refused_with_its_file_and_line(tmp_path, name, text, problem):
@@ -125,6 +170,14 @@ def test_names_are_found_in_the_tokens_of_a_corpus_in_columns(tmp_path):
     by_tokenizer, in_columns = doc_of("UnfallSchutz", "55", "+"), doc_of("UnfallSchutz", "55+")
     for doc in (by_tokenizer, in_columns):
         assert count_names(names, [doc])["PROD"].unannotated == 1
+
+
+def test_a_name_that_is_split_in_two_ways_counts_once(tmp_path):
+    write(tmp_path / "PROD.txt", "UnfallSchutz 55+")
+    write(tmp_path / "CODE.txt", "UnfallSchutz 55+", "Haus-Schutz")
+    counts = count_names(read_names(tmp_path, words_by(spacy.blank("de"))), [doc_of("Haus")])
+    assert (counts["PROD"].names, counts["PROD"].shared) == (1, 1)
+    assert (counts["CODE"].names, counts["CODE"].shared) == (2, 1)
 
 
 def test_occurrences_are_counted_by_their_annotation():
@@ -275,6 +328,45 @@ def test_another_folder_or_file_of_that_name_is_no_list(path, source, tmp_path):
     write_files(source, {path: "Oslo\n"})
     run_app("convert", source, tmp_path / "corpus")
     assert not (tmp_path / "corpus" / "names.jsonl").exists()
+
+
+def test_convert_says_how_many_names_it_has_read(source, tmp_path):
+    write_files(source, {"names/GEO.txt": "Key West\nOslo\n"})
+    assert "Lists of names: GEO 2" in run_app("convert", source, tmp_path / "corpus").output
+
+
+@pytest.mark.parametrize("other", ["people.csv", "more/GEO.txt", "PER.txt"])
+def test_convert_warns_of_what_adds_no_names_to_a_folder_of_lists(other, source, tmp_path):
+    write_files(source, {"names/GEO.txt": "Key West\n", f"names/{other}": "\n"})
+    output = " ".join(run_app("convert", source, tmp_path / "corpus").output.split())
+    assert f"LW213] {source / 'names'}: no name was read from {other.split('/')[0]}" in output
+
+
+def test_convert_refuses_lists_in_both_forms(source, tmp_path):
+    pattern = '{"label": "GEO", "pattern": "Oslo"}\n'
+    write_files(source, {"names/GEO.txt": "Key West\n", "names.jsonl": pattern})
+    refused(["convert", source, tmp_path / "corpus"], "L803", tmp_path / "corpus")
+
+
+def test_convert_reads_lists_in_the_encoding_of_the_parts(tmp_path):
+    train = "Tromsø\tB-GEO\nis\tO\nnorth\tO\n\n"
+    parts = dict.fromkeys(("train.iob", "dev.iob"), train.encode("cp1252"))
+    source = write_files(tmp_path / "columns", {**parts, "names/GEO.txt": "Tromsø\n".encode("cp1252")})
+    run_app("convert", source, tmp_path / "corpus", "--encoding", "cp1252")
+    assert read_names(tmp_path / "corpus" / "names.jsonl", str.split) == {"GEO": [["Tromsø"]]}
+
+
+def test_stats_has_the_lists_in_its_json_and_in_its_file(corpus, tmp_path):
+    printed = json.loads(run_app("stats", corpus, "--json", "-o", tmp_path / "stats.json").stdout)
+    assert printed["names"]["GEO"]["names"] == 2
+    assert srsly.read_json(tmp_path / "stats.json")["names"] == printed["names"]
+
+
+def test_stats_names_lists_that_never_occur_in_training(source, tmp_path):
+    write_files(source, {"names/GEO.txt": "Ouagadougou\n"})
+    run_app("convert", source, tmp_path / "corpus")
+    output = " ".join(run_app("stats", tmp_path / "corpus").output.split())
+    assert "No name of GEO occurs in the training part" in output
 
 
 def test_convert_warns_of_a_list_for_an_unknown_type(source, tmp_path):

@@ -157,6 +157,9 @@ def convert(
             f"{number(len(mentions), 'free-text type')}, for `pretrain`."
         )
     msg.text(f"Types: {', '.join(types.labels)}")
+    if conversion.names:
+        sizes = ", ".join(f"{label} {n:,}" for label, n in conversion.names.items())
+        msg.text(f"Lists of names: {sizes}")
     msg.text(rare_sentence(types.tail, mentions, types.labels))
     if "all" in conversion.parts:
         msg.info("The corpus has one part, 'all'. Split it into train, dev and test with `split`.")

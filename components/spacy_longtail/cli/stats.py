@@ -1,5 +1,6 @@
 """Command `stats`: counts a corpus by type and part, and says what that means for training."""
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -7,13 +8,14 @@ from typer import Option
 from wasabi import msg, wrap
 
 from ..corpus.converted import ConvertedCorpus
-from ..corpus.names import NAMES, count_names, read_names, words_by
+from ..corpus.names import NAMES, ListCounts, count_names, read_names, words_by
 from ..corpus.rare import rare_sentence
-from ..corpus.statistics import MARK, Statistics, write_statistics
+from ..corpus.statistics import MARK, Statistics
 from ..errors import Errors
 from ..evaluation.preview import Preview, preview
 from ..output.console import echo
 from ..output.targets import check_file
+from ..output.writing import write_file
 from .app import CORPUS_PANEL, Corpus, Json, app, print_json, print_table
 
 # fields that are rows of the first table
@@ -42,13 +44,18 @@ def stats(
     if output is not None:
         check_file(output, mark=MARK)
     statistics = ConvertedCorpus(corpus).statistics
+    lists = _count_lists(ConvertedCorpus(corpus))
+    data = statistics.as_json()
+    if lists:
+        data["names"] = {label: counts._asdict() for label, counts in lists.items()}
     if output is not None:
-        write_statistics(statistics, output)
+        write_file(output, json.dumps(data, indent=2))
     if as_json:
-        print_json(statistics.as_json())
+        print_json(data)
     else:
         _print_statistics(statistics)
-        _print_names(ConvertedCorpus(corpus))
+        if lists:
+            _print_lists(lists)
         if encoder is not None:
             _print_preview(preview(corpus, encoder))
 
@@ -85,13 +92,17 @@ def _print_preview(known: Preview) -> None:
     )
 
 
-def _print_names(corpus: ConvertedCorpus) -> None:
-    """Print how the listed names occur in the training part, if the corpus has lists."""
+def _count_lists(corpus: ConvertedCorpus) -> dict[str, ListCounts]:
+    """Count how the listed names occur in the training part; nothing if there are no lists."""
     path = corpus.folder / NAMES
     if not path.is_file():
-        return
+        return {}
     nlp = corpus.types.blank()
-    counts = count_names(read_names(path, words_by(nlp)), corpus.docs("train", nlp.vocab))
+    return count_names(read_names(path, words_by(nlp)), corpus.docs("train", nlp.vocab))
+
+
+def _print_lists(counts: dict[str, ListCounts]) -> None:
+    """Print how the listed names occur in the training part."""
     msg.divider(f"Lists of names ({NAMES}) in the training part")
     print_table(
         (
@@ -108,6 +119,11 @@ def _print_names(corpus: ConvertedCorpus) -> None:
         "Names that are often annotated otherwise, or not at all, have several meanings. "
         "`init-config listed_names` writes a config that learns how far to rely on each list."
     )
+    if silent := [label for label, c in counts.items() if not c.as_type + c.as_other + c.unannotated]:
+        msg.warn(
+            f"No name of {', '.join(silent)} occurs in the training part, so training can learn "
+            "nothing of how far to rely on such a list."
+        )
 
 
 def _print_statistics(statistics: Statistics) -> None:

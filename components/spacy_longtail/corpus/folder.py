@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, cast
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field
 from spacy.language import Language
 from spacy.tokens import Doc
 
@@ -33,7 +33,7 @@ from .formats.context import Context, Events, check_losses
 from .formats.duplicates import Duplicates
 from .formats.options import Misaligned
 from .formats.sources import FORMATS, find_parts
-from .names import NAMES, Names, convert_names
+from .names import NAMES, UTF8, Names, convert_names, number_of_names
 from .parts import (  # noqa: F401  other packages import what they need of corpora from here
     check_docs,
     part_path,
@@ -68,6 +68,7 @@ class Conversion(Record):
     lang: str
     tokens: str
     parts: dict[str, ConvertedPart]
+    names: Counts = Field(default_factory=dict)  # number of names in the list of each type
 
 
 def convert_corpus(
@@ -139,8 +140,10 @@ def convert_corpus(
         empty = CorpusTypes([], [], lang, tokens)
         types = empty if is_open else _types(report, declared, empty, rare_mentions)
         write_types(folder, types, is_open)
-        names = convert_names(source, folder, nlp)
-        write_json(folder / REPORT, Conversion(lang=lang, tokens=tokens, parts=report).as_json())
+        names = convert_names(source, folder, nlp, str(options.get("encoding", UTF8)))
+        sizes = {label: number_of_names(of_type) for label, of_type in names.items()}
+        conversion = Conversion(lang=lang, tokens=tokens, parts=report, names=sizes)
+        write_json(folder / REPORT, conversion.as_json())
     for file in ignored:
         warnings.warn(Warnings.W195.format(path=source, names=file.name), stacklevel=2)
     for problem in _problems(types, report, declared, names):

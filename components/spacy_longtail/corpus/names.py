@@ -15,47 +15,52 @@ from spacy.vocab import Vocab
 
 from ..errors import Errors, Warnings
 from ..output.console import progress
+from .formats.text import lines
 from .labels import check_label
 
 NAMES = "names.jsonl"  # in a converted corpus
 LISTS = "names"  # folder of TYPE.txt beside the parts of a source
+LIST_SUFFIX = ".txt"  # of a file in that folder, in any case
 MIN_CHARACTERS = 2  # a name of one letter would match far too often
+MAX_CHARACTERS = 1000  # a longer name is a text, or its line breaks are lost
+UTF8 = "utf8"
 BATCH = 10_000  # number of names that are added to a matcher at once
 WORD_KEYS = ("LOWER", "TEXT", "ORTH")  # of a token pattern
 
 Names = dict[str, list[list[str]]]  # the words of each name, by type
 
 
-def read_names(path: Path, tokenize: Callable[[str], Iterable[str]]) -> Names:
+def read_names(path: Path, tokenize: Callable[[str], Iterable[str]], encoding: str = UTF8) -> Names:
     """Read lists of names.
 
     path (Path): A folder with a file TYPE.txt for each type, one name per line, or a JSONL file of
         patterns as spaCy's `entity_ruler` writes them: {"label": "HERB", "pattern": "lemon balm"}.
         A pattern may also be a list of tokens, each with LOWER, TEXT or ORTH alone.
     tokenize (Callable[[str], Iterable[str]]): Returns the words of a name.
+    encoding (str): Encoding of the files TYPE.txt, by Python's name. JSONL is always UTF-8.
     RETURNS (Names): The words of each name by type, in the order of the file, each once. A text may
-        be split in two ways. Names that differ in case alone are one name, and names of one
-        character are skipped.
-    RAISES (ValueError): If the file cannot be read (L803).
+        be split in two ways. Names that differ in case alone are one name. Names of one character
+        and names without a letter or digit are skipped.
+    RAISES (ValueError): If an entry is no name (L803) or a file cannot be decoded (L401).
     """
     names: dict[str, dict[tuple[str, ...], list[str]]] = {}
-    too_short = list[str]()
-    for place, label, pattern in progress(_entries(path), "names"):
-        ways = _words_of(pattern, tokenize)
-        if not ways:
-            problem = f"its pattern has more than words: {json.dumps(pattern, ensure_ascii=False)}"
+    skipped = list[str]()
+    for place, label, pattern in progress(_entries(path, encoding), "names"):
+        if problem := _problem_of(pattern):
             raise ValueError(Errors.L803.format(path=path, place=place, problem=problem))
-        for words in ways:
-            if sum(map(len, words)) >= MIN_CHARACTERS:
+        for words in _words_of(pattern, tokenize):
+            text = "".join(words)
+            if len(text) >= MIN_CHARACTERS and any(map(str.isalnum, text)):
                 names.setdefault(label, {}).setdefault(_key(words), words)
-        if sum(map(len, ways[0])) < MIN_CHARACTERS:
-            too_short.append(f"{label}{place}")
+            elif not skipped or skipped[-1] != f"{label}{place}":
+                skipped.append(f"{label}{place}")
     if not names:
-        raise ValueError(Errors.L803.format(path=path, place="", problem="it holds no name"))
-    if too_short:
-        warnings.warn(
-            Warnings.W209.format(path=path, n=len(too_short), first=too_short[0]), stacklevel=2
-        )
+        problem = "it holds no name"
+        if skipped:
+            problem += " but some of one character or of punctuation, which would be found too often"
+        raise ValueError(Errors.L803.format(path=path, place="", problem=problem))
+    if skipped:
+        warnings.warn(Warnings.W209.format(path=path, n=len(skipped), first=skipped[0]), stacklevel=2)
     return {label: list(distinct.values()) for label, distinct in names.items()}
 
 
@@ -93,32 +98,49 @@ def matcher_of(
     return matcher
 
 
-def convert_names(source: Path, folder: Path, nlp: Language) -> Names:
+def convert_names(source: Path, folder: Path, nlp: Language, encoding: str = UTF8) -> Names:
     """Write the lists of names of a corpus into its converted folder, if it has any.
+
+    A warning names what a folder of lists has beside them (LW213).
 
     source (Path): Folder of the corpus, or its file. The lists beside it are `names.jsonl`, or a
         folder `names`.
     folder (Path): The folder to write names.jsonl into.
     nlp (Language): Pipeline with the tokenizer of the corpus.
+    encoding (str): Encoding of the files TYPE.txt, by Python's name.
     RETURNS (Names): The names; none if there are no lists.
-    RAISES (ValueError): If they cannot be read (L803).
+    RAISES (ValueError): If they cannot be read (L803, L401), or if there are both forms (L803).
     """
-    path = _find_lists(source if source.is_dir() else source.parent)
-    if path is None:
-        return {}
-    names = read_names(path, words_by(nlp))
-    write_names(folder / NAMES, names)
+    beside = source if source.is_dir() else source.parent
+    patterns, lists = beside / NAMES, beside / LISTS
+    names: Names = {}
+    has_lists = bool(_list_files(lists))
+    if patterns.is_file() and has_lists:
+        problem = f"{patterns} exists as well, and only one of them can be read. Move all names into one"
+        raise ValueError(Errors.L803.format(path=lists, place="", problem=problem))
+    if patterns.is_file() or has_lists:
+        names = read_names(lists if has_lists else patterns, words_by(nlp), encoding)
+        write_names(folder / NAMES, names)
+    used = {file for file in _list_files(lists) if file.stem in names}
+    others = [file.name for file in _content(lists) if file not in used]
+    if others:
+        warnings.warn(Warnings.W213.format(path=lists, names=", ".join(others)), stacklevel=2)
     return names
 
 
-def _find_lists(folder: Path) -> Path | None:
-    """Return the lists of names in a folder, if there are any. A plain file `names` is none."""
-    patterns, lists = folder / NAMES, folder / LISTS
-    if patterns.is_file():
-        return patterns
-    if any(lists.glob("*.txt")):
-        return lists
-    return None
+def _content(lists: Path) -> list[Path]:
+    """Return what a folder of lists contains, hidden files aside; nothing if there is no folder."""
+    return sorted(path for path in lists.glob("*") if not path.name.startswith("."))
+
+
+def _list_files(lists: Path) -> list[Path]:
+    """Return the files TYPE.txt of a folder."""
+    return [p for p in _content(lists) if p.is_file() and p.suffix.lower() == LIST_SUFFIX]
+
+
+def number_of_names(of_type: Iterable[Iterable[str]]) -> int:
+    """Return the number of names of a list, of which one may be split into words in two ways."""
+    return len({_text(words) for words in of_type})
 
 
 class ListCounts(NamedTuple):
@@ -138,7 +160,8 @@ def count_names(names: Names, docs: Iterable[Doc]) -> dict[str, ListCounts]:
     docs (Iterable[Doc]): Annotated documents of one vocabulary.
     RETURNS (Dict[str, ListCounts]): Counts by type. Occurrences may overlap.
     """
-    lists_of = Counter(_key(words) for of_type in names.values() for words in of_type)
+    texts = {label: {_text(words) for words in of_type} for label, of_type in names.items()}
+    lists_of = Counter(text for own in texts.values() for text in own)
     found = Counter[tuple[str, str]]()  # by type, and field of ListCounts
     matcher: PhraseMatcher | None = None
     for doc in docs:
@@ -151,37 +174,49 @@ def count_names(names: Names, docs: Iterable[Doc]) -> dict[str, ListCounts]:
             found[span.label_, "as_type" if is_exact else other] += 1
     return {
         label: ListCounts(
-            names=len(of_type),
-            shared=sum(lists_of[_key(words)] > 1 for words in of_type),
+            names=len(own),
+            shared=sum(lists_of[text] > 1 for text in own),
             as_type=found[label, "as_type"],
             as_other=found[label, "as_other"],
             unannotated=found[label, "unannotated"],
         )
-        for label, of_type in names.items()
+        for label, own in texts.items()
     }
+
+
+def _text(words: Iterable[str]) -> str:
+    """Return a name in lower case, however it is split into words."""
+    return "".join(words).lower()
 
 
 def _key(words: Iterable[str]) -> tuple[str, ...]:
     return tuple(map(str.lower, words))
 
 
-def _entries(path: Path) -> Iterator[tuple[str, str, Any]]:
+def _entries(path: Path, encoding: str) -> Iterator[tuple[str, str, Any]]:
     """Yield the place, type and pattern of each entry. The place begins with a comma."""
     if path.is_dir():
-        for file in sorted(path.glob("*.txt")):
+        for file in _list_files(path):
             label = _label_of(file.stem, path, f", {file.name}")
-            for i, line in enumerate(_lines(file), start=1):
+            for i, line in _numbered(file, encoding):
                 yield f", {file.name}, line {i}", label, line
         return
-    for i, line in enumerate(_lines(path), start=1):
+    for i, line in _numbered(path, UTF8):
         place = f", line {i}"
         try:
             entry = json.loads(line)
             label, pattern = entry["label"], entry["pattern"]
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            problem = 'it is no pattern such as {"label": "HERB", "pattern": "lemon balm"}'
+            problem = "it is no JSON object with a label and a pattern"
             raise ValueError(Errors.L803.format(path=path, place=place, problem=problem)) from error
         yield place, _label_of(label, path, place), pattern
+
+
+def _numbered(path: Path, encoding: str) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a text file that are not blank, stripped, each after its number."""
+    for place, line in lines(path, encoding):
+        if text := line.strip():
+            yield place.line, text
 
 
 def _label_of(label: Any, path: Path, place: str) -> str:
@@ -189,30 +224,40 @@ def _label_of(label: Any, path: Path, place: str) -> str:
     try:
         return check_label(label)
     except ValueError as error:
-        raise ValueError(Errors.L803.format(path=path, place=place, problem=error)) from error
+        problem = str(error).rstrip(".")
+        raise ValueError(Errors.L803.format(path=path, place=place, problem=problem)) from error
 
 
-def _lines(path: Path) -> Iterator[str]:
-    """Yield the lines of a text file that are not blank, without white space at their ends."""
-    try:
-        with path.open(encoding="utf-8-sig") as file:
-            yield from filter(None, map(str.strip, file))
-    except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(Errors.L803.format(path=path, place="", problem=error)) from error
+def _problem_of(pattern: Any) -> str:
+    """Return why a pattern is no name; nothing if it is one."""
+    if not pattern:
+        return "its pattern is empty"
+    if isinstance(pattern, str):
+        if len(pattern) > MAX_CHARACTERS:
+            return f"it has {len(pattern):,} characters, and a name has at most {MAX_CHARACTERS:,}"
+        return "" if "\t" not in pattern else "it has a tab, and a line holds a name alone"
+    if not isinstance(pattern, list) or not all(map(_is_word, pattern)):
+        shown = json.dumps(pattern, ensure_ascii=False)
+        return f"its pattern is neither a text nor a list of words with TEXT, ORTH or LOWER: {shown}"
+    if any(word.split() != [word] for word in _words_in(pattern)):
+        return f"a word of its pattern is empty or has white space: {_words_in(pattern)}"
+    return ""
 
 
 def _words_of(pattern: Any, tokenize: Callable[[str], Iterable[str]]) -> list[list[str]]:
-    """Return the words of a pattern in each way of splitting it, or nothing if it has operators.
+    """Return the words of a name in each way of splitting it.
 
     A text is split by the tokenizer and at white space, because a corpus in columns has its own
     tokens, such as "55+".
     """
     if isinstance(pattern, str):
         return [list(tokenize(pattern)), pattern.split()]
-    if not isinstance(pattern, list):
-        return []
-    words = [next(iter(token.values())) for token in pattern if _is_word(token)]
-    return [words] if len(words) == len(pattern) else []
+    return [_words_in(pattern)]
+
+
+def _words_in(pattern: list[dict[str, str]]) -> list[str]:
+    """Return the words of a pattern that is a list of tokens."""
+    return [word for token in pattern for word in token.values()]
 
 
 def _is_word(token: Any) -> bool:

@@ -115,7 +115,7 @@ def init(
     tok2vec.initialize(X=X, Y=Y)
     path = model.attrs["path"]
     if path is None:
-        problem = "the setting 'names' of longtail.ListedNames.v1 is null"
+        problem = "the corpus has no lists, and 'names' of longtail.ListedNames.v1 is null"
         raise ValueError(Errors.L803.format(path="names.jsonl", place="", problem=problem))
     vocab = X[0].vocab if X else Vocab()
     model.attrs["matcher"] = NameMatcher(read_names(Path(path), _words_in(vocab.lang or "xx")))

@@ -32,7 +32,7 @@ def create_names_corpus(path: str | None) -> Callable[[Language], Iterator[Examp
 
     def read(nlp: Language) -> Iterator[Example]:
         if path is None:
-            problem = "the setting 'path' of longtail.NamesCorpus.v1 is null"
+            problem = "the corpus has no lists, and 'path' of longtail.NamesCorpus.v1 is null"
             raise ValueError(Errors.L803.format(path="names.jsonl", place="", problem=problem))
         for label, names in read_names(Path(path), words_by(nlp)).items():
             for words in names:

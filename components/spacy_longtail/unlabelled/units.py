@@ -12,8 +12,9 @@ from thinc.types import Floats1d
 from ..corpus.cutting import words_and_spaces
 from ..corpus.examples import trim_whitespace
 from ..corpus.likeness import digest, text_key
-from ..sentences import plain_text, sentence_lengths
+from ..sentences import by_punctuation, has_boundaries, plain_text, sentence_lengths
 
+MIN_WORDS = 5  # of a sentence inside of a text: shorter ones are equal by chance
 N_HASHED = 128  # width of hashed word vectors, for pipelines without vectors
 PLACE = "mine_place"  # key of user_data: position of a text in the pool
 
@@ -95,20 +96,31 @@ def sentences_of(doc: Doc) -> list[tuple[int, int]]:
 def new_sentences(doc: Doc, known: Collection[int], counts: PassCounts) -> Iterator[tuple[int, Span]]:
     """Yield the sentences of a text of the pool that are not excluded, and count all of them.
 
+    A text without sentence boundaries is one sentence. It is excluded as well if any of its
+    sentences by punctuation is, so that no text hides a sentence of the test part.
+
     doc (Doc): The text.
     known (Collection[int]): Keys (of `text_key`) of excluded sentences.
     counts (PassCounts): Counts of the pass; changed in place.
     YIELDS (Tuple[int, Span]): Index of the sentence in its document, and the sentence.
     """
     counts.texts += 1
+    is_whole = bool(known) and not has_boundaries(doc)
     for i, (start, end) in enumerate(sentences_of(doc)):
         if start == end:
             continue
         counts.sentences += 1
-        if text_key(doc[start:end].text) in known:
+        if text_key(doc[start:end].text) in known or (is_whole and _contains(doc, known)):
             counts.known += 1
         else:
             yield i, doc[start:end]
+
+
+def _contains(doc: Doc, known: Collection[int]) -> bool:
+    """Return whether a sentence of a text, by punctuation, is excluded."""
+    (cut,) = by_punctuation([doc])
+    pieces = (cut[a:b] for a, b in sentences_of(cut) if b - a >= MIN_WORDS)
+    return any(text_key(piece.text) in known for piece in pieces)
 
 
 def sentence_vector(sentence: Span) -> Floats1d:
