@@ -149,7 +149,7 @@ def specialist() -> Iterator[tuple[str, str]]:
         cells = (_scores(runs[corpus, method], "ents_tail_f") for corpus in DOMAINS)
         rows.append((name, str(n_seeds), *cells))
     yield "domains.rows", rows_of(rows)
-    yield from _few_sentences()
+    yield from _by_size()
     yield from _longer(runs)
     yield from _taught(first)
     (masked,) = read("masked_language")
@@ -209,20 +209,29 @@ def specialist() -> Iterator[tuple[str, str]]:
     yield "lists.gain.tail", f"{mean(gain[1] for gain in gains):.1f}"
 
 
-def _few_sentences() -> Iterator[tuple[str, str]]:
-    """Yield scores after training on 100 sentences."""
-    tests = {(r["corpus"], r["method"]): r["test"] for r in read("domains_100")}
-    methods = dict.fromkeys(method for _, method in tests)
-    rows = [
-        (TITLES[method], *(_scores(tests[corpus, method], "ents_tail_f") for corpus in DOMAINS))
-        for method in methods
-    ]
-    yield "domains.100.rows", rows_of(rows)
-    stock, cnn = (
-        mean(100 * tests[corpus, method]["ents_macro_f"] for corpus in DOMAINS)
-        for method in ("stock", "CNN")
-    )
-    yield "domains.100.cnn - stock", f"{cnn - stock:.1f}"
+def _by_size() -> Iterator[tuple[str, str]]:
+    """Yield scores after training on 100 and on 600 sentences, and how far they are above stock."""
+    for size in (100, 600):
+        by_seed: dict[tuple[str, str], list[dict]] = {}
+        for r in read(f"domains_{size}"):
+            by_seed.setdefault((r["corpus"], r["method"]), []).append(r["test"])
+        runs = {key: averaged(tests) for key, tests in by_seed.items()}
+        methods = [name for name in TITLES if (next(iter(DOMAINS)), name) in runs]
+        rows = list[tuple[str, ...]]()
+        for method in methods:
+            n_seeds = min(len(by_seed[corpus, method]) for corpus in DOMAINS)
+            cells = (_scores(runs[corpus, method], "ents_tail_f") for corpus in DOMAINS)
+            rows.append((TITLES[method], str(n_seeds), *cells))
+            gains = {
+                key: mean(
+                    100 * (runs[corpus, method][name] - runs[corpus, "stock"][name])
+                    for corpus in DOMAINS
+                )
+                for key, name in SCORES.items()
+            }
+            for key, gain in gains.items():
+                yield f"domains.{size}.{method} - stock.{key}", f"{gain:.1f}"
+        yield f"domains.{size}.rows", rows_of(rows)
 
 
 def _longer(runs: dict[tuple[str, str], dict]) -> Iterator[tuple[str, str]]:
