@@ -111,7 +111,7 @@ def test_methods_are_compared_on_the_folds_that_both_finished(tmp_path):
     for name in ("ner", "crf"):
         lost = {own: dict(cells) for own, cells in scored.items()}
         del lost[name][1, 0]
-        found = recommend_by_folds(lost, LABELS, "ner", 4, {name: [(1, 0)]})
+        found = recommend_by_folds(lost, LABELS, "ner", 4)
         assert found.method == "crf" and "3 of 4 folds trained" in " ".join(found.evidence)
         crf, ner = (
             Runs({c: read_run(p, LABELS) for c, p in lost[n].items() if c[0] != 1}).macro_f1()
@@ -119,7 +119,7 @@ def test_methods_are_compared_on_the_folds_that_both_finished(tmp_path):
         )
         assert found.verdict.value == pytest.approx(crf - ner)
     only = {"ner": {(0, 0): scored["ner"][0, 0]}, "crf": {(1, 0): scored["crf"][1, 0]}}
-    found = recommend_by_folds(only, LABELS, "ner", 4, {"ner": [(1, 0)], "crf": [(0, 0)]})
+    found = recommend_by_folds(only, LABELS, "ner", 4)
     assert found.method == "ner"
 
 
@@ -150,7 +150,7 @@ def test_p_is_corrected_for_the_number_of_candidates(tmp_path, monkeypatch):
     skills = {"ner": 0.4, "crf": 0.7}
     few = recommend_by_folds(held_out(tmp_path, skills), LABELS, "ner", 5)
     dropped = {f"m{i}": [0.95 if i else 0.2] for i in range(6)}  # after one fold of five, however lucky
-    many = recommend_by_folds(held_out(tmp_path, {**skills, **dropped}), LABELS, "ner", 5)
+    many = recommend_by_folds(held_out(tmp_path, {**skills, **dropped}), LABELS, "ner", 5, dropped)
     assert few.best == many.best == "crf"
     assert "p = 0.040 (one-sided)" in few.text and few.method == "crf"
     assert "p = 0.28 (one-sided, corrected for 7 candidates)" in many.text and many.method == "ner"
@@ -317,10 +317,28 @@ def test_no_trial_of_a_later_fold_starts_after_the_budget(corpus, tmp_path, monk
     starts = []
     runner = Slower({"ner": 0.3, "crf": 0.9}, monkeypatch, {})
 
-    *_, said = advised(corpus, tmp_path, monkeypatch, runner, minutes=10)
+    found, *_, said = advised(corpus, tmp_path, monkeypatch, runner, minutes=10)
 
     assert runner.now > 600 and max(starts) < 600
+    assert found.recommendation.method == "crf"
     assert any(text.startswith("No time is left for") for text in said)
+
+
+def test_a_better_method_is_recommended_even_if_the_baseline_used_up_the_budget(
+    corpus, tmp_path, monkeypatch
+):
+    class Slower(Timed):
+        def __call__(self, trial, work, stop):
+            self.usual = 900.0 if trial.corpus.name == "toy-fold-2" else 10.0
+            return super().__call__(trial, work, stop)
+
+    runner = Slower({"ner": 0.1, "crf": 0.95}, monkeypatch, {})
+
+    found, *_ = advised(corpus, tmp_path, monkeypatch, runner, minutes=10)
+
+    n_folds = by_method(runner)
+    assert (n_folds["ner"], n_folds["crf"]) == (3, 2)
+    assert found.recommendation.method == "crf"
 
 
 def test_advice_names_the_declared_types_without_a_mention(corpus, tmp_path, monkeypatch):

@@ -178,9 +178,9 @@ def advise(
             f"The training part does not mention {', '.join(lacking)}. Only an encoder that reads label "
             "descriptions can find such types"
         )
-    records = Rounds(matrix, options, total_minutes, labels, say).run()
+    records, dropped = Rounds(matrix, options, total_minutes, labels, say).run()
     trials = {key: trial for key, trial in matrix.trials.items() if key in records}
-    summary = summarize_trials(matrix, records, folds_by_corpus, trials)
+    summary = summarize_trials(matrix, records, folds_by_corpus, trials, dropped)
     (choice,) = (c.recommendation for c in summary.corpora if c.recommendation is not None)
     advice = Advice(summary, choice, choice.best if best_guess else choice.method)
     trial = next(t for t in trials.values() if t.method.name == advice.written)

@@ -109,7 +109,7 @@ def recommend_by_folds(
     labels: list[str],
     baseline: str,
     n_folds: int,
-    failed: Mapping[str, Collection[Cell]] | None = None,
+    dropped: Collection[str] = (),
 ) -> Recommendation:
     """Recommend the best method on held-out folds, if the evidence suffices to prefer it.
 
@@ -123,18 +123,16 @@ def recommend_by_folds(
     labels (List[str]): The declared types.
     baseline (str): Name of the method that is kept unless the evidence for another one suffices.
     n_folds (int): Number of folds of the corpus. Not all of them need to be trained.
-    failed (Optional[Mapping[str, Collection[Tuple[int, int]]]]): Folds and seeds of failed trials,
-        by method.
+    dropped (Collection[str]): Methods that were dropped after a fold. None of them can be the
+        best, however lucky it was there, but p is corrected for them as well. Other methods may
+        have fewer folds than the baseline, because trials failed or the time was up.
     RETURNS (Recommendation): The choice, also in words. With a fixed number of steps there is no
         verdict while one of the two methods still improves. With a patience there is one, unless
         the baseline is the best.
     RAISES (ValueError): If the baseline has no evaluation.
     """
     runs = _read(scored, labels, baseline)
-    tried = {name: {*cells, *(failed or {}).get(name, ())} for name, cells in runs.items()}
-    max_cells = max(map(len, tried.values()), default=0)
-    # a method that was dropped after a fold cannot be the best, however lucky it was there
-    pairs = _pairs(runs, baseline, [name for name in runs if len(tried[name]) == max_cells])
+    pairs = _pairs(runs, baseline, [name for name in runs if name not in dropped])
     best = _best(pairs, baseline)
     early = _early(runs, best, baseline)
     both = (run for name in (baseline, best) for run in runs[name].values())
@@ -142,12 +140,12 @@ def recommend_by_folds(
         return _undecided(best, baseline, early)
     if best == baseline:
         n = number(len(pairs), "method")
-        none = f"of the {n} with the most folds none is better on held-out folds."
+        none = f"of the {n} that were not dropped none is better on held-out folds."
         return Recommendation(baseline, best, None, f"Stay with {baseline}: {none}", [])
     first, second = pairs[best]
     n_done = len({fold for fold, _ in second})
     decision, unit = decide(first, second), second.unit
-    n_tried = len(runs) - 1  # methods that were dropped after a fold count as well
+    n_tried = len(runs) - 1
     p = min(n_tried * decision.one_sided, 1.0)
     evidence = describe(best, {f"{MACRO} on held-out documents": decision}, unit)
     evidence.append(

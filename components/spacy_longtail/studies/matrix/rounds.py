@@ -127,26 +127,32 @@ class Rounds:
             lambda key: read_run(matrix.store.place(key) / "test.json", labels)
         )
 
-    def run(self) -> dict[str, TrialRecord]:
-        """Run the trials until they are done or the time is up, and return their records."""
+    def run(self) -> tuple[dict[str, TrialRecord], set[str]]:
+        """Run the trials until they are done or the time is up.
+
+        RETURNS (Tuple[Dict[str, TrialRecord], Set[str]]): Records of the trials by content key, and
+            the methods that had left the race before the last fold.
+        """
         names = [method.name for method in self.matrix.plan.methods]
+        dropped: set[str] = set()
         for i, fold in enumerate(self.matrix.plan.corpora):
             keys = {self.keys[name, fold]: name for name in names}
             missing = [keys[key] for key in self.matrix.missing(keys, self.options)]
             if i == 0:
                 self._first(names, missing, fold)
             else:
-                names = self._affordable(names, missing)
-                if len(names) < 2:
+                chosen = self._affordable(names, missing)
+                if len(chosen) < 2:
                     self.say(f"No time for fold {i + 1}")
                     break
+                names, dropped = chosen, {r.method for r in self.records.values()} - {*chosen}
                 self.say(f"Fold {i + 1} of {', '.join(names)}")
                 self._next(names, missing, fold)
             done = [name for name in names if name != self.baseline and self._is_done(name, fold)]
             if not done:
                 break
             names = [self.baseline, *promising({name: self._runs(name) for name in done})]
-        return self.records
+        return self.records, dropped
 
     def _first(self, names: list[str], missing: list[str], fold: Path) -> None:
         """Train methods on the first fold until half of the budget is spent.

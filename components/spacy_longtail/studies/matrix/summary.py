@@ -1,7 +1,7 @@
 """Summary of a plan's finished trials, by corpus."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -73,6 +73,7 @@ def summarize_trials(
     records: Mapping[str, TrialRecord],
     folds: FoldsByCorpus | None = None,
     trials: Mapping[str, Trial] | None = None,
+    dropped: Collection[str] = (),
 ) -> Summary:
     """Summarize the finished trials of a plan.
 
@@ -81,20 +82,20 @@ def summarize_trials(
     folds (Optional[Mapping[Path, List[Path]]]): Folds of each corpus, for a plan on folds.
     trials (Optional[Mapping[str, Trial]]): Trials to summarize, by content key. By default all
         trials of the plan.
+    dropped (Collection[str]): Methods that were dropped after a fold, which are not recommended.
     RETURNS (Summary): Scores, tests and recommendations. The latter do not use the test part.
     """
     trials = matrix.trials if trials is None else trials
-    ended = {key: trial for key, trial in trials.items() if key in records}
-    failed = [trial for key, trial in ended.items() if not records[key].is_done]
+    ended = {key: trial for key, trial in trials.items() if key in records and records[key].is_done}
     done = {
-        path: {k: records[k] for k, t in ended.items() if t.corpus == path and records[k].is_done}
+        path: {key: records[key] for key, trial in ended.items() if trial.corpus == path}
         for path in matrix.plan.corpora
     }
     if folds is None:
         corpora = [_corpus(path, matrix, own) for path, own in done.items() if own]
     else:
         parts = {path: {fold: done[fold] for fold in keys} for path, keys in folds.items()}
-        corpora = [_folded(path, matrix, by, failed) for path, by in parts.items() if any(by.values())]
+        corpora = [_folded(path, matrix, by, dropped) for path, by in parts.items() if any(by.values())]
     return Summary(
         schedule=matrix.plan.schedule,
         baseline=matrix.plan.baseline,
@@ -111,14 +112,14 @@ def _folded(
     path: Path,
     matrix: Matrix,
     records: Mapping[Path, Mapping[str, TrialRecord]],
-    failed: Sequence[Trial],
+    dropped: Collection[str],
 ) -> CorpusSummary:
     """Summarize the trials on the folds of a corpus. Scores are means over folds and seeds.
 
     path (Path): Folder of the corpus.
     matrix (Matrix): Trials of the plan.
     records (Mapping[Path, Mapping[str, TrialRecord]]): Finished trials by fold and content key.
-    failed (Sequence[Trial]): Failed trials.
+    dropped (Collection[str]): Methods that were dropped after a fold.
     """
     rows = _rows([r for group in records.values() for r in group.values()], FOLD_COLUMNS)
     places = {fold: i for i, fold in enumerate(records)}
@@ -128,17 +129,11 @@ def _folded(
             held_out[record.method][places[fold], record.seed] = matrix.store.place(key) / "test.json"
     if matrix.plan.baseline not in held_out:
         return CorpusSummary(path.name, rows)
-    failed_cells = {
-        name: [
-            (places[t.corpus], t.seed) for t in failed if t.corpus in places and t.method.name == name
-        ]
-        for name in held_out
-    }
     labels, baseline = read_types(path).labels, matrix.plan.baseline
     return CorpusSummary(
         path.name,
         rows,
-        recommendation=recommend_by_folds(held_out, labels, baseline, len(records), failed_cells),
+        recommendation=recommend_by_folds(held_out, labels, baseline, len(records), dropped),
     )
 
 
