@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+import shutil
 import subprocess
 from unittest.mock import Mock
 
@@ -405,6 +406,13 @@ def test_wrong_options_of_tune_end_with_a_message(corpus, tmp_path, monkeypatch)
     ]:
         done = command(corpus, output, *more)
         assert (done.exit_code, code in done.output) == (2, True), done.output
+
+
+def test_a_search_cannot_replace_the_config_that_it_reads(corpus, tmp_path):
+    own = shutil.copy(MOM, new_file(tmp_path / "out" / "trials" / "keep", "").parents[1] / "best.cfg")
+
+    with pytest.raises(ValueError, match=r"L436.*best\.cfg"):
+        search_of(corpus, tmp_path / "out", config=own)
 
 
 def test_a_dry_run_lists_the_search_space(corpus, tmp_path):

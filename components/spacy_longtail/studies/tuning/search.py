@@ -17,7 +17,7 @@ from ...errors import Errors, Warnings
 from ...extras import extra
 from ...hub import check_models
 from ...output.console import number, percent
-from ...output.targets import check_folder, unless_holds
+from ...output.targets import check_file, check_folder, unless_holds
 from ...output.writing import write_file
 from ...training.pretrained import warn_seen
 from ...training.provenance import DEV_SCORE, from_override, shell_path
@@ -253,6 +253,7 @@ class Search:
                 "Give more --steps, or --set training.eval_frequency=N.",
             )
         check_folder(output, [corpus], unless_holds(FOLDER))
+        check_file(output / BEST_CONFIG, [config])
         self.corpus, self.output, self.seed = corpus, output, seed
         self.store, self.steps = TrialStore(output), int(steps)
         epochs = -1 if training["max_epochs"] == -1 else 0  # -1 streams
