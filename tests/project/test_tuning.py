@@ -193,6 +193,21 @@ def test_a_whole_range_of_a_whole_setting_gives_whole_numbers(corpus, tmp_path):
     assert all(isinstance(t.values[name], int) for t in search.run(3, runner=finished(lambda _: 0.5)))
 
 
+@pytest.mark.parametrize(("ends", "is_whole"), [("0:1", True), ("0.0:1.0", False), ("0:1.0", False)])
+def test_ends_with_a_decimal_point_are_not_whole_numbers(ends, is_whole, corpus, tmp_path):
+    search = search_of(corpus, tmp_path, f"{DROPOUT}={ends}", settings={**TINY, DROPOUT: 0})
+
+    (parameter,) = search.parameters
+
+    assert parameter.whole == is_whole
+
+
+def test_the_text_of_a_range_says_whether_its_numbers_are_whole(corpus, tmp_path):
+    (parameter,) = search_of(corpus, tmp_path, "training.batcher.size=100:2000:log").parameters
+
+    assert parameter.text == "100 to 2000 (whole, log)"
+
+
 def test_a_seed_fixes_the_draws(corpus, tmp_path):
     def lams(name, seed=0):
         tried = search_of(corpus, tmp_path / name, seed=seed).run(11, runner=finished(near))

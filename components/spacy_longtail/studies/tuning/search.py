@@ -71,7 +71,8 @@ class Parameter(NamedTuple):
         """Return the range or the choices, for people."""
         if self.choices:
             return ", ".join(f"{choice}" for choice in self.choices)
-        return f"{self.low:g} to {self.high:g}{' (log)' if self.log else ''}"
+        kinds = ", ".join(["whole"] * self.whole + ["log"] * self.log)
+        return f"{self.low:g} to {self.high:g}{f' ({kinds})' if kinds else ''}"
 
     def has(self, value: object) -> bool:
         """Return whether a value is in the range or among the choices."""
@@ -146,7 +147,9 @@ def _read(text: str, config: Config) -> Parameter:
         raise ValueError("the range must go up, from one finite number to another")
     if is_log and low <= 0:
         raise ValueError("a logarithmic range starts above 0")
-    is_range_whole = low == int(low) and high == int(high) and (baseline is None or is_whole(baseline))
+    # a setting that also takes fractions may be written without a decimal point in the config
+    is_typed_whole = low == int(low) and high == int(high) and "." not in spec
+    is_range_whole = is_typed_whole and (baseline is None or is_whole(baseline))
     if is_range_whole:
         low, high = int(low), int(high)
     return Parameter(name, baseline, low, high, is_log, is_range_whole)
