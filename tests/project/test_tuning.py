@@ -208,6 +208,22 @@ def test_the_text_of_a_range_says_whether_its_numbers_are_whole(corpus, tmp_path
     assert parameter.text == "100 to 2000 (whole, log)"
 
 
+def test_a_narrow_range_has_values_between_its_ends(corpus, tmp_path):
+    search = search_of(corpus, tmp_path, "training.optimizer.beta2=0.9999:0.99999")
+
+    tried = search.run(8, runner=finished(lambda values: 0.5))
+
+    assert len({str(trial.values) for trial in tried[1:]}) == 7
+
+
+def test_the_digits_of_a_wide_range_are_those_of_earlier_versions(corpus, tmp_path):
+    (parameter,) = search_of(corpus, tmp_path, f"{LAM}=0.9:0.95").parameters
+
+    value = parameter.suggest(optuna.trial.FixedTrial({LAM: 0.923456789}))
+
+    assert value == 0.9235
+
+
 def test_a_seed_fixes_the_draws(corpus, tmp_path):
     def lams(name, seed=0):
         tried = search_of(corpus, tmp_path / name, seed=seed).run(11, runner=finished(near))

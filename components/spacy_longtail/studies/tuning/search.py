@@ -1,5 +1,6 @@
 """Search over config values with Optuna. Each trial is a training in a separate process."""
 
+import math
 import random
 import shutil
 import sys
@@ -89,7 +90,10 @@ class Parameter(NamedTuple):
         if self.whole:
             return trial.suggest_int(self.name, int(self.low), int(self.high), log=self.log)
         value = trial.suggest_float(self.name, self.low, self.high, log=self.log)
-        return min(max(float(f"{value:.{DIGITS}g}"), self.low), self.high)
+        # a range far narrower than its ends needs more digits to have values between them
+        ratio = max(abs(self.low), abs(self.high)) / (self.high - self.low)
+        digits = max(DIGITS, DIGITS - 1 + math.floor(math.log10(ratio)))
+        return min(max(float(f"{value:.{digits}g}"), self.low), self.high)
 
 
 def read_parameters(config: Config, given: list[str]) -> list[Parameter]:
