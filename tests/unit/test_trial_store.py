@@ -13,7 +13,12 @@ from spacy_longtail.studies.configs.compose import read_base
 from spacy_longtail.studies.trials import store
 from spacy_longtail.studies.trials.plan import Trial, TrialMethod, read_plan
 from spacy_longtail.studies.trials.process import ProcessEnd
-from spacy_longtail.studies.trials.store import TrialStore, code_version, corpus_version, trial_key
+from spacy_longtail.studies.trials.store import (
+    TrialStore,
+    code_version,
+    corpus_version,
+    trial_key,
+)
 from spacy_longtail.training.provenance import json_checksum
 from tests.trials import record_of
 from tests.util import SENTENCES, new_file, parse, toy_corpus, write_files
@@ -174,6 +179,21 @@ def train(output, ending, *folders, **given):
 def test_a_trial_that_is_not_done_keeps_no_checkpoints(ending, tmp_path):
     folders = [".longtail-model-abcdefgh/new/model", "model.stopped", "model"]
     assert train(tmp_path, ending, *folders, keep_model=True) == ["record.json"]
+
+
+@pytest.mark.parametrize("folder", ["model.stopped", ".longtail-model-abcdefgh/new/model", "model"])
+def test_the_curve_of_a_failed_training_is_kept(folder, tmp_path):
+    def start(work):
+        line = {"step": 2, "scores": {"ents_macro_f": 50.0}}
+        new_file(work / folder / "curve.jsonl", f"{json.dumps(line)}\n")
+        return ProcessEnd("failed", 1.0, "Kaboom")
+
+    trial = Trial(tmp_path, TrialMethod("crf", {}, read_base(None)), 0, None)
+
+    record = TrialStore(tmp_path).train("k", trial, start, steps=4)
+
+    assert record.curve == [{"step": 2, "ents_macro_f": 0.5}]
+    assert (TrialStore(tmp_path).place("k") / "curve.jsonl").is_file()
 
 
 def test_the_working_folder_of_another_process_is_left_alone(tmp_path):

@@ -3,6 +3,7 @@
 The commands `matrix`, `recommend` and `tune` keep their trials in such folders.
 """
 
+import itertools
 import json
 import os
 import platform
@@ -23,7 +24,7 @@ from ...corpus.names import NAMES
 from ...corpus.parts import checksum, checksums, part_path
 from ...errors import Errors, Warnings
 from ...output.console import number
-from ...output.writing import coded_io, in_progress, write_file
+from ...output.writing import STOPPED, coded_io, in_progress, write_file
 from ...training.provenance import (
     BEST,
     CURVE_FILE,
@@ -175,6 +176,11 @@ def trial_key(config: Config, corpus: CorpusVersion, **more: object) -> str:
     )
 
 
+def _training_folders(work: Path) -> list[Path]:
+    """Return the folders where the files of a running, finished or failed training may be."""
+    return [*in_progress(work / MODEL), work / MODEL, *sorted(work.glob(f"{MODEL}{STOPPED}*"))]
+
+
 def read_points(work: Path) -> dict[int, float]:
     """Return macro F1 on dev by step, of a training that may still be running.
 
@@ -182,7 +188,7 @@ def read_points(work: Path) -> dict[int, float]:
     RETURNS (Dict[int, float]): Scores in [0, 1] of all evaluations so far.
     """
     points: dict[int, float] = {}
-    for folder in (*in_progress(work / MODEL), work / MODEL):
+    for folder in _training_folders(work):
         with suppress(FileNotFoundError):  # the folder is renamed when the training is done
             points |= {int(p["step"]): p[DEV_SCORE] for p in read_curve(folder / BEST) if DEV_SCORE in p}
     return points
@@ -258,9 +264,9 @@ class TrialStore:
                 work.mkdir(parents=True)
                 end = start(work)
                 curve = [{"step": step, DEV_SCORE: f} for step, f in read_points(work).items()]
-                for name in (RUN_FILE, CURVE_FILE):
+                for folder, name in itertools.product(_training_folders(work), (RUN_FILE, CURVE_FILE)):
                     with suppress(FileNotFoundError):
-                        shutil.copy(work / MODEL / name, work / name)
+                        shutil.copy(folder / name, work / name)
                 kept = MODEL if keep_model and end.status == "done" else ""
                 for folder in (path for path in work.iterdir() if path.is_dir() and path.name != kept):
                     shutil.rmtree(folder, ignore_errors=True)  # also of a training that was killed
