@@ -8,6 +8,7 @@ import shutil
 import pytest
 import spacy
 from spacy.tokens import DocBin
+from thinc.api import Config
 
 from spacy_longtail.studies.configs.compose import read_base
 from spacy_longtail.studies.trials import store
@@ -16,6 +17,7 @@ from spacy_longtail.studies.trials.process import ProcessEnd
 from spacy_longtail.studies.trials.store import (
     TrialStore,
     code_version,
+    config_content,
     corpus_version,
     trial_key,
 )
@@ -62,6 +64,30 @@ def test_a_path_that_exists_has_one_key_however_it_is_written(start, tmp_path, c
         for before in ("", start.format(cwd=tmp_path))
     )
     assert plain == written
+
+
+def test_a_file_in_a_list_counts_by_its_content(tmp_path, corpus):
+    def key():
+        store.content_of.cache_clear()
+        return keys_of(tmp_path, corpus, settings={"nlp.files": [str(tmp_path / "names.txt")]})
+
+    new_file(tmp_path / "names.txt", "Oslo")
+    before = key()
+    new_file(tmp_path / "names.txt", "Bergen")
+
+    assert key() != before
+
+
+def test_lists_without_paths_are_in_the_key_as_they_are():
+    config = {"nlp": {"pipeline": ["tok2vec", "ner"], "sizes": [1, 0.5, None], "more": ({"x": "a/b"},)}}
+
+    content = config_content(Config(config))
+
+    assert content == {
+        "nlp": {"pipeline": ["tok2vec", "ner"], "sizes": [1, 0.5, None], "more": [{"x": "a/b"}]},
+        "paths": {},
+        "files": {},
+    }
 
 
 def test_a_trial_keeps_its_key(tmp_path, corpus):

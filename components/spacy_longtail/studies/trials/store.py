@@ -158,6 +158,8 @@ def _by_content(value: object, section: str = "") -> object:
     """Return a config value with checksums instead of paths that exist. section (str): Its own."""
     if isinstance(value, Mapping):
         return {key: _by_content(inner, section or key) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_by_content(inner, section) for inner in value]
     text = str(value)
     may_be_file = section == "paths" or "/" in text or Path(text).suffix
     return (content_of(text) if may_be_file else "") or value
