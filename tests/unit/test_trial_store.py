@@ -176,6 +176,30 @@ def test_a_failed_trial_can_be_replaced_and_a_finished_one_cannot(tmp_path):
     assert log(tmp_path, "k") == "done" and TrialStore(tmp_path).records()["k"].status == "done"
 
 
+@pytest.mark.parametrize("status", ["done", "failed"])
+def test_a_trial_that_another_process_just_finished_is_accepted(status, tmp_path, monkeypatch):
+    def too_late(here, there):
+        monkeypatch.undo()
+        end(tmp_path, "k", status, name="other")
+        raise OSError(39, "Directory not empty")
+
+    monkeypatch.setattr(store.os, "rename", too_late)
+
+    end(tmp_path, "k", status, name="own")
+
+    assert log(tmp_path, "k") == "other"
+
+
+def test_a_trial_that_cannot_be_stored_is_an_error(tmp_path, monkeypatch):
+    def fail(here, there):
+        raise OSError(13, "Permission denied")
+
+    monkeypatch.setattr(store.os, "rename", fail)
+
+    with pytest.raises(ValueError, match=r"L432.*Permission denied"):
+        end(tmp_path, "k")
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"key": "other"}', "\0\0"])
 def test_an_invalid_record_is_ignored_with_a_warning(text, tmp_path):
     end(tmp_path, "k")

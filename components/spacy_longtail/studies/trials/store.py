@@ -326,7 +326,12 @@ class TrialStore:
             before = _read(target / RECORD)
             if before is None or not before.is_done:  # another process may have been faster
                 shutil.rmtree(target, ignore_errors=True)  # an earlier failure
-                os.rename(work, target)
+                try:
+                    os.rename(work, target)
+                except OSError:
+                    other = _read(target / RECORD)  # of a process that has just finished the trial
+                    if other is None or (record.is_done and not other.is_done):
+                        raise
 
 
 def _is_another_process(pid: int) -> bool:
