@@ -135,6 +135,11 @@ def test_too_few_steps_are_refused_by_the_name_of_the_option(corpus, tmp_path):
     refused(call, "--set training.eval_frequency=20", tmp_path / "out")
 
 
+def test_a_dry_run_refuses_more_folds_than_the_corpus_has_documents(corpus, tmp_path):
+    call = ["recommend", corpus, "-o", tmp_path / "out", "--folds", "100", "--dry-run"]
+    refused(call, "L440", tmp_path / "out")
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

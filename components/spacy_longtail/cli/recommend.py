@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 from typer import Option
@@ -11,6 +12,7 @@ from ..output.console import echo
 from ..studies.matrix.advice import N_FOLDS, advise, comparison_line, find_candidates
 from ..studies.matrix.candidates import plan_of
 from ..studies.matrix.pretrained_candidates import find_pretrained, needs_torch
+from ..studies.matrix.rounds import fold_plan
 from ..studies.matrix.writing import summary_tables, write_matrix_report
 from ..studies.trials.run import TrialOptions
 from ..training.provenance import shell_path
@@ -84,6 +86,9 @@ def recommend(
     encoders = [pretrained] if pretrained else find_pretrained(corpus, say)
     candidates = find_candidates(corpus, encoders, transformer)
     plan = plan_of(candidates, corpus, read_settings(settings), steps)
+    if dry_run:  # the corpus may not have enough documents
+        with TemporaryDirectory(prefix="longtail-") as place:
+            fold_plan(plan, Path(place), folds)
     listed = [{"method": own.name, "choices": own.choices, "why": own.why} for own in candidates]
     if dry_run and as_json:
         return print_json({"candidates": listed})
