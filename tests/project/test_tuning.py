@@ -14,10 +14,10 @@ from spacy.util import load_config
 from spacy_longtail.studies.configs.compose import read_base
 from spacy_longtail.studies.configs.recipes import with_corpus_and_defaults
 from spacy_longtail.studies.trials.process import ProcessEnd
-from spacy_longtail.studies.trials.run import TrialOptions
 from spacy_longtail.studies.trials.store import TrialStore
+from spacy_longtail.studies.trials.study import TrialOptions
 from spacy_longtail.studies.tuning import search as module
-from spacy_longtail.studies.tuning.search import Search, best_of
+from spacy_longtail.studies.tuning.search import best_of, create_search
 from spacy_longtail.training.provenance import json_checksum
 from tests.trials import record_of
 from tests.util import config_file, invoke, new_file, run_spacy, toy_corpus
@@ -46,7 +46,7 @@ def corpus(tmp_path_factory):
 
 
 def search_of(corpus, output, *given, seed=0, config=MOM, settings=TINY):
-    return Search(config, settings, list(given or [SEARCH]), corpus, output, seed)
+    return create_search(config, settings, list(given or [SEARCH]), corpus, output, seed)
 
 
 def test_a_range_of_whole_numbers_is_searched_for_a_setting_that_takes_no_other(corpus, tmp_path):

@@ -7,8 +7,8 @@ import typer
 
 from spacy_longtail.cli.options import read_numbers, read_settings
 from spacy_longtail.studies.trials.plan import read_plan
-from spacy_longtail.studies.trials.run import Matrix
 from spacy_longtail.studies.trials.store import TrialStore
+from spacy_longtail.studies.trials.study import Study, create_study
 from tests.trials import Scored, record_of
 from tests.util import numbered, refused, run_app, toy_corpus
 
@@ -61,7 +61,7 @@ def test_a_matrix_lists_its_trials(options, named, corpus, tmp_path):
 
 def test_trials_are_listed_with_their_status(corpus, tmp_path):
     output, given = tmp_path / "out", {"steps": 100, "seeds": [0, 1]}
-    (key, *others) = Matrix(read_plan("quick", {**given, "corpora": [str(corpus)]}), output).trials
+    (key, *others) = create_study(read_plan("quick", {**given, "corpora": [str(corpus)]}), output).trials
     (output / "work" / key).mkdir(parents=True)
     TrialStore(output).finish(output / "work" / key, record_of(key))
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
@@ -77,7 +77,7 @@ def stored(corpus, tmp_path):
 
     def store(status, **more):
         plan = read_plan("quick", {"steps": 100, "seeds": [0], "corpora": [str(corpus)]})
-        key = next(iter(Matrix(plan, tmp_path / "out").trials))
+        key = next(iter(create_study(plan, tmp_path / "out").trials))
         (tmp_path / "out" / "work" / key).mkdir(parents=True)
         record = record_of(key, status=status, **more)
         TrialStore(tmp_path / "out").finish(tmp_path / "out" / "work" / key, record)
@@ -108,8 +108,8 @@ def test_a_trial_that_ran_out_of_time_is_listed_as_open_with_a_larger_limit(corp
 
 def test_the_progress_of_a_matrix_names_the_held_out_fold(corpus, tmp_path, monkeypatch):
     pytest.importorskip("scipy")
-    train = Matrix.run
-    monkeypatch.setattr(Matrix, "run", lambda self, options: train(self, options, None, Scored({})))
+    train = Study.run
+    monkeypatch.setattr(Study, "run", lambda self, options: train(self, options, None, Scored({})))
     options = ("--steps", "4", "--set", "training.eval_frequency=2", "--seeds", "0", "--folds", "3")
 
     said = run_app("matrix", "quick", corpus, "-o", tmp_path / "out", *options).stderr

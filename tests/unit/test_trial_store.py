@@ -12,7 +12,7 @@ from thinc.api import Config
 
 from spacy_longtail.studies.configs.compose import read_base
 from spacy_longtail.studies.trials import store
-from spacy_longtail.studies.trials.plan import Trial, TrialMethod, read_plan
+from spacy_longtail.studies.trials.plan import read_plan
 from spacy_longtail.studies.trials.process import ProcessEnd
 from spacy_longtail.studies.trials.store import (
     TrialStore,
@@ -21,6 +21,7 @@ from spacy_longtail.studies.trials.store import (
     corpus_version,
     trial_key,
 )
+from spacy_longtail.studies.trials.trial import Trial, TrialMethod
 from spacy_longtail.training.provenance import json_checksum
 from tests.trials import record_of
 from tests.util import SENTENCES, new_file, parse, toy_corpus, write_files

@@ -38,8 +38,8 @@ from ...training.provenance import (
     with_short_paths,
 )
 from ...training.startup import imported_code
-from .plan import Draw, Trial, title_of
 from .process import MODEL, ProcessEnd
+from .trial import Draw, Trial, title_of
 
 RECORD = "record.json"
 FOLDER = "trials"

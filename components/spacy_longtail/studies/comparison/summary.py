@@ -11,10 +11,11 @@ from ...evaluation.convergence import rising_of
 from ...evaluation.report import read_report
 from ...evaluation.report.comparison import Report
 from ...evaluation.report.systems import MeanAndStd, mean, over_seeds, read_run
-from ..trials.plan import Trial
-from ..trials.run import Matrix
 from ..trials.store import TrialRecord
+from ..trials.study import Study
+from ..trials.trial import Trial
 from .curves import Curves, read_curves
+from .folds import FoldsByCorpus
 from .recommendation import Cell, Recommendation, recommend, recommend_by_folds
 
 COLUMNS = {  # part and score of a record, by column of the tables
@@ -29,8 +30,6 @@ FOLD_COLUMNS = {  # of plans on folds, whose test part is the held-out fold
     "micro, held out": ("test", "ents_f"),
     "macro, dev": ("dev", "ents_macro_f"),
 }
-
-FoldsByCorpus = Mapping[Path, list[Path]]
 
 
 class MethodRow(NamedTuple):
@@ -69,7 +68,7 @@ class Summary(NamedTuple):
 
 
 def summarize_trials(
-    matrix: Matrix,
+    study: Study,
     records: Mapping[str, TrialRecord],
     folds: FoldsByCorpus | None = None,
     trials: Mapping[str, Trial] | None = None,
@@ -77,7 +76,7 @@ def summarize_trials(
 ) -> Summary:
     """Summarize the finished trials of a plan.
 
-    matrix (Matrix): Trials of the plan.
+    study (Study): Trials of the plan.
     records (Mapping[str, TrialRecord]): Records of trials by content key.
     folds (Optional[Mapping[Path, List[Path]]]): Folds of each corpus, for a plan on folds.
     trials (Optional[Mapping[str, Trial]]): Trials to summarize, by content key. By default all
@@ -85,20 +84,22 @@ def summarize_trials(
     dropped (Collection[str]): Methods that were dropped after a fold, which are not recommended.
     RETURNS (Summary): Scores, tests and recommendations. The latter do not use the test part.
     """
-    trials = matrix.trials if trials is None else trials
+    trials = study.trials if trials is None else trials
     ended = {key: trial for key, trial in trials.items() if key in records and records[key].is_done}
     done = {
         path: {key: records[key] for key, trial in ended.items() if trial.corpus == path}
-        for path in matrix.plan.corpora
+        for path in study.plan.corpora
     }
     if folds is None:
-        corpora = [_corpus(path, matrix, own) for path, own in done.items() if own]
+        corpora = [_summarize_corpus(path, study, own) for path, own in done.items() if own]
     else:
         parts = {path: {fold: done[fold] for fold in keys} for path, keys in folds.items()}
-        corpora = [_folded(path, matrix, by, dropped) for path, by in parts.items() if any(by.values())]
+        corpora = [
+            _summarize_folds(path, study, by, dropped) for path, by in parts.items() if any(by.values())
+        ]
     return Summary(
-        schedule=matrix.plan.schedule,
-        baseline=matrix.plan.baseline,
+        schedule=study.plan.schedule,
+        baseline=study.plan.baseline,
         corpora=corpora,
         n_trials=len(trials),
         failed=[record for record in records.values() if not record.is_done],
@@ -108,16 +109,16 @@ def summarize_trials(
     )
 
 
-def _folded(
+def _summarize_folds(
     path: Path,
-    matrix: Matrix,
+    study: Study,
     records: Mapping[Path, Mapping[str, TrialRecord]],
     dropped: Collection[str],
 ) -> CorpusSummary:
     """Summarize the trials on the folds of a corpus. Scores are means over folds and seeds.
 
     path (Path): Folder of the corpus.
-    matrix (Matrix): Trials of the plan.
+    study (Study): Trials of the plan.
     records (Mapping[Path, Mapping[str, TrialRecord]]): Finished trials by fold and content key.
     dropped (Collection[str]): Methods that were dropped after a fold.
     """
@@ -126,10 +127,10 @@ def _folded(
     held_out: defaultdict[str, dict[Cell, Path]] = defaultdict(dict)
     for fold, group in records.items():
         for key, record in group.items():
-            held_out[record.method][places[fold], record.seed] = matrix.store.place(key) / "test.json"
-    if matrix.plan.baseline not in held_out:
+            held_out[record.method][places[fold], record.seed] = study.store.place(key) / "test.json"
+    if study.plan.baseline not in held_out:
         return CorpusSummary(path.name, rows)
-    labels, baseline = read_types(path).labels, matrix.plan.baseline
+    labels, baseline = read_types(path).labels, study.plan.baseline
     return CorpusSummary(
         path.name,
         rows,
@@ -137,11 +138,17 @@ def _folded(
     )
 
 
-def _corpus(path: Path, matrix: Matrix, records: Mapping[str, TrialRecord]) -> CorpusSummary:
+def _summarize_corpus(path: Path, study: Study, records: Mapping[str, TrialRecord]) -> CorpusSummary:
+    """Summarize the trials on one corpus: with samples their learning curves, else a report.
+
+    path (Path): Folder of the corpus.
+    study (Study): Trials of the plan.
+    records (Mapping[str, TrialRecord]): Finished trials by content key.
+    """
     rows, labels = _rows(list(records.values()), COLUMNS), read_types(path).labels
-    baseline = matrix.plan.baseline
-    if matrix.plan.draws:
-        counts = {key: read_run(matrix.store.place(key) / "test.json", labels).counts for key in records}
+    baseline = study.plan.baseline
+    if study.plan.draws:
+        counts = {key: read_run(study.store.place(key) / "test.json", labels).counts for key in records}
         kinds = ("macro", "micro") if len(labels) > 1 else ("macro",)  # equal for a single type
         curves = [
             read_curves([*records.values()], baseline, lambda r: counts[r.key], kind) for kind in kinds
@@ -151,9 +158,9 @@ def _corpus(path: Path, matrix: Matrix, records: Mapping[str, TrialRecord]) -> C
         return CorpusSummary(path.name, rows)
     dev: defaultdict[str, dict[int, Path]] = defaultdict(dict)
     for key, record in records.items():
-        dev[record.method][record.seed] = matrix.store.place(key) / "dev.json"
+        dev[record.method][record.seed] = study.store.place(key) / "dev.json"
     statistics = ConvertedCorpus(path).statistics
-    evaluations = [matrix.store.place(key) / "test.json" for key in records]
+    evaluations = [study.store.place(key) / "test.json" for key in records]
     return CorpusSummary(
         path.name,
         rows,

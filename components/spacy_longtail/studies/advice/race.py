@@ -7,80 +7,24 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from ...corpus.folder import load_docs, read_types, write_corpus
-from ...corpus.parts import part_path
-from ...corpus.splits import document_folds, parts_of_fold
-from ...corpus.tokenizers import blank
 from ...errors import Errors
 from ...evaluation.report.systems import Run, read_run
 from ...output.console import number
-from ...output.targets import check_folder, unless_holds
-from ...output.writing import whole_folder
-from ...training.provenance import json_checksum
-from ..trials.plan import Plan, invalid_plan
-from ..trials.run import Matrix, TrialOptions
-from ..trials.store import FOLDER, TrialRecord, TrialStore, content_of_parts
-from .recommendation import Runs, decide
-from .summary import FoldsByCorpus
+from ..comparison.recommendation import MethodRuns, decide
+from ..trials.store import TrialRecord
+from ..trials.study import Study, TrialOptions
 
-FOLDS_FOLDER = "folds"  # in the output folder
-HELD_OUT = "the held-out fold"  # what messages call the test part of a fold
 FIRST_FOLD_SHARE = 0.5  # fraction of the budget for the first fold
 P_BEHIND = 0.05  # one-sided p with which a method of the worse half leaves the race
 MAX_TRIAL_SHARE = 0.4  # fraction of the budget for one trial, except those of the baseline
 
 
-def fold_plan(plan: Plan, output: Path, n_folds: int) -> tuple[Plan, FoldsByCorpus]:
-    """Replace the corpora of a plan by their cross-validation folds, which are written.
-
-    plan (Plan): The plan.
-    output (Path): Folder of the trials, in which the folds are written.
-    n_folds (int): Number of folds of train and dev together, at least 3.
-    RETURNS (Tuple[Plan, Mapping[Path, List[Path]]]): The plan, and the folds of each corpus.
-    RAISES (ValueError): If the plan has learning curves.
-    """
-    if plan.draws:
-        raise invalid_plan("The plan", "sizes and shares cannot be compared on folds.")
-    folds = {corpus: write_folds(corpus, output, n_folds) for corpus in plan.corpora}
-    return plan._replace(corpora=[fold for paths in folds.values() for fold in paths]), folds
-
-
-def write_folds(corpus: Path, output: Path, n_folds: int) -> list[Path]:
-    """Write a corpus for each cross-validation fold of train and dev, stratified by type.
-
-    The fold is the test part of its corpus, and the next fold is the dev part.
-
-    corpus (Path): Folder of a converted corpus.
-    output (Path): Folder of the results. Existing folds are reused.
-    n_folds (int): Number of folds, at least 3.
-    RETURNS (List[Path]): Folder of each fold.
-    """
-    types = read_types(corpus)
-    paths = {part: part_path(corpus, part) for part in ("train", "dev")}
-    data = {**types._asdict(), **content_of_parts(corpus, paths)}
-    place = output / FOLDS_FOLDER / json_checksum({**data, "folds": n_folds, "seed": 0})
-    check_folder(output, [corpus], unless_holds(FOLDER))
-    TrialStore(output).create()
-    folders = [place / f"{corpus.resolve().name}-fold-{i}" for i in range(n_folds)]
-    if all(folder.is_dir() for folder in folders):
-        return folders
-    nlp = blank(types.lang, types.tokens)
-    docs = [doc for path in paths.values() for doc in load_docs(path, nlp)]
-    fold = document_folds(docs, n_folds, group_by=types.group_by)
-    for i, folder in enumerate(folders):
-        if not folder.is_dir():
-            with whole_folder(folder) as new:
-                chosen = parts_of_fold(fold, i, n_folds).items()
-                write_corpus(new, {part: [docs[k] for k in at] for part, at in chosen}, types, corpus)
-    return folders
-
-
-def promising(runs: Mapping[str, Runs]) -> list[str]:
+def select_promising(runs: Mapping[str, MethodRuns]) -> list[str]:
     """Return the methods that stay in the race, the best first.
 
     These are the better half, and every other method that is not shown to be behind the best one.
 
-    runs (Mapping[str, Runs]): Evaluations of each method, on the same folds.
+    runs (Mapping[str, MethodRuns]): Evaluations of each method, on the same folds.
     RETURNS (List[str]): Names of the methods.
     """
     best, *others = sorted(runs, key=lambda name: runs[name].macro_f1(), reverse=True)
@@ -89,14 +33,14 @@ def promising(runs: Mapping[str, Runs]) -> list[str]:
     return [best, *others[:n_better], *close]
 
 
-class Rounds:
-    """A race: runs trials fold by fold and drops methods that are shown to be behind the best.
+class Race:
+    """Race of methods: runs trials fold by fold and drops methods that are behind the best one.
 
     After each fold the better half continues. A method of the worse half leaves if it is
     significantly worse than the best one. The score of a single fold is noisy, so a rank alone says
     little.
 
-    matrix (Matrix): Trials of a plan on folds.
+    study (Study): Trials of a plan on folds.
     options (TrialOptions): Options of the trials.
     total_minutes (float): Minutes (wall clock) after which no trial starts. A trial is stopped
         after two fifths of them, except trials of the baseline.
@@ -106,25 +50,24 @@ class Rounds:
 
     def __init__(
         self,
-        matrix: Matrix,
+        study: Study,
         options: TrialOptions,
         total_minutes: float,
         labels: list[str],
         say: Callable[[str], None],
     ) -> None:
-        self.matrix, self.say = matrix, say
-        self.baseline, self.seconds = matrix.plan.baseline, 60 * total_minutes
+        self.study, self.say = study, say
+        self.baseline, self.seconds = study.plan.baseline, 60 * total_minutes
         self.options = replace(
             options,
             minutes=MAX_TRIAL_SHARE * total_minutes,
             unlimited=self.baseline,
-            test_name=HELD_OUT,
         )
         self.end = time.monotonic() + self.seconds
-        self.keys = {(t.method.name, t.corpus): key for key, t in matrix.trials.items()}
+        self.keys = {(t.method.name, t.corpus): key for key, t in study.trials.items()}
         self.records: dict[str, TrialRecord] = {}
         self.held_out: Callable[[str], Run] = cache(  # reads each file once, by content key
-            lambda key: read_run(matrix.store.place(key) / "test.json", labels)
+            lambda key: read_run(study.store.place(key) / "test.json", labels)
         )
 
     def run(self) -> tuple[dict[str, TrialRecord], set[str]]:
@@ -133,28 +76,29 @@ class Rounds:
         RETURNS (Tuple[Dict[str, TrialRecord], Set[str]]): Records of the trials by content key, and
             the methods that had left the race before the last fold.
         """
-        names = [method.name for method in self.matrix.plan.methods]
+        names = [method.name for method in self.study.plan.methods]
         dropped: set[str] = set()
-        for i, fold in enumerate(self.matrix.plan.corpora):
+        for i, fold in enumerate(self.study.plan.corpora):
             keys = {self.keys[name, fold]: name for name in names}
-            missing = [keys[key] for key in self.matrix.missing(keys, self.options)]
+            missing = [keys[key] for key in self.study.list_missing(keys, self.options)]
             if i == 0:
-                self._first(names, missing, fold)
+                self._train_first_fold(names, missing, fold)
             else:
-                chosen = self._affordable(names, missing)
+                chosen = self._choose_affordable(names, missing)
                 if len(chosen) < 2:
                     self.say(f"No time for fold {i + 1}")
                     break
-                names, dropped = chosen, {r.method for r in self.records.values()} - {*chosen}
+                dropped = {record.method for record in self.records.values()} - {*chosen}
+                names = chosen
                 self.say(f"Fold {i + 1} of {', '.join(names)}")
-                self._next(names, missing, fold)
+                self._train_next_fold(names, missing, fold)
             done = [name for name in names if name != self.baseline and self._is_done(name, fold)]
             if not done:
                 break
-            names = [self.baseline, *promising({name: self._runs(name) for name in done})]
+            names = [self.baseline, *select_promising({name: self._evaluations(name) for name in done})]
         return self.records, dropped
 
-    def _first(self, names: list[str], missing: list[str], fold: Path) -> None:
+    def _train_first_fold(self, names: list[str], missing: list[str], fold: Path) -> None:
         """Train methods on the first fold until half of the budget is spent.
 
         Until one method besides the baseline is done, the whole budget may be used.
@@ -169,10 +113,10 @@ class Rounds:
                 break
             self._train(missing[start : start + workers], fold)
 
-    def _next(self, names: list[str], missing: list[str], fold: Path) -> None:
+    def _train_next_fold(self, names: list[str], missing: list[str], fold: Path) -> None:
         """Train methods on a later fold until the budget is spent.
 
-        Trials may take longer than those by which `_affordable` chose the methods.
+        Trials may take longer than those by which `_choose_affordable` chose the methods.
         """
         self._train([name for name in names if name not in missing], fold)  # reads their records
         remaining = [name for name in names if name in missing]
@@ -185,7 +129,7 @@ class Rounds:
     def _train(self, names: list[str], fold: Path) -> None:
         """Run trials of a fold."""
         keys = [self.keys[name, fold] for name in names]
-        records = self.matrix.run(self.options, keys)
+        records = self.study.run(self.options, keys)
         self.records |= {key: records[key] for key in keys}
         if self.baseline in names and not self._is_done(self.baseline, fold):
             record = records[self.keys[self.baseline, fold]]
@@ -196,7 +140,7 @@ class Rounds:
                 )
             )
 
-    def _affordable(self, names: list[str], missing: list[str]) -> list[str]:
+    def _choose_affordable(self, names: list[str], missing: list[str]) -> list[str]:
         """Return the baseline and the best other methods that fit into the remaining time."""
         chosen: list[str] = []
         taken = [0.0]
@@ -208,10 +152,11 @@ class Rounds:
         return chosen if self.baseline in chosen else []
 
     def _is_done(self, name: str, fold: Path) -> bool:
+        """Return whether the trial of a method on a fold has finished and not failed."""
         record = self.records.get(self.keys[name, fold])
         return record is not None and record.is_done
 
-    def _runs(self, name: str) -> Runs:
+    def _evaluations(self, name: str) -> MethodRuns:
         """Return the evaluations of a method on all folds that were held out so far."""
-        folds = [fold for fold in self.matrix.plan.corpora if self._is_done(name, fold)]
-        return Runs({(i, 0): self.held_out(self.keys[name, f]) for i, f in enumerate(folds)})
+        folds = [fold for fold in self.study.plan.corpora if self._is_done(name, fold)]
+        return MethodRuns({(i, 0): self.held_out(self.keys[name, f]) for i, f in enumerate(folds)})

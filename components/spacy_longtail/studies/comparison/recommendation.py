@@ -31,7 +31,7 @@ RISK = 0.2  # largest one-sided p of a recommendation; see `recommend_by_folds`
 Cell = tuple[int, int]  # fold and seed
 
 
-class Runs(dict[Cell, Run]):
+class MethodRuns(dict[Cell, Run]):
     """Evaluations of a method, by fold and seed."""
 
     @property
@@ -168,19 +168,25 @@ def recommend_by_folds(
 
 def _read(
     scored: Mapping[str, Mapping[Cell, Path]], labels: list[str], baseline: str
-) -> dict[str, Runs]:
+) -> dict[str, MethodRuns]:
     """Read the evaluations, and check that there are some of the baseline."""
     if baseline not in scored:
         raise ValueError(
-            Errors.L410.format(role="baseline", name=baseline, found=", ".join(scored) or "none")
+            Errors.L487.format(
+                problem=f"no trial of the baseline {baseline!r} has finished, found trials of "
+                f"{', '.join(scored) or 'none'}.",
+                fix="Run the trials of the baseline first.",
+            )
         )
     read = partial(read_run, labels=labels)
-    return {name: Runs({c: read(path) for c, path in cells.items()}) for name, cells in scored.items()}
+    return {
+        name: MethodRuns({c: read(path) for c, path in cells.items()}) for name, cells in scored.items()
+    }
 
 
 def _pairs(
-    runs: Mapping[str, Runs], baseline: str, names: Iterable[str]
-) -> dict[str, tuple[Runs, Runs]]:
+    runs: Mapping[str, MethodRuns], baseline: str, names: Iterable[str]
+) -> dict[str, tuple[MethodRuns, MethodRuns]]:
     """Return runs of the baseline and of each method, on the folds and seeds that both have."""
     pairs = {baseline: (runs[baseline], runs[baseline])}
     for name in names:
@@ -188,12 +194,12 @@ def _pairs(
         by_seed = {seed: {f for f, s in cells if s == seed} for _, seed in cells}
         folds = max(by_seed.values(), key=len, default=set())  # of the first seed with most folds
         if cells := [cell for cell in cells if cell[0] in folds and by_seed[cell[1]] >= folds]:
-            first, second = (Runs({c: runs[n][c] for c in cells}) for n in (baseline, name))
+            first, second = (MethodRuns({c: runs[n][c] for c in cells}) for n in (baseline, name))
             pairs[name] = first, second
     return pairs
 
 
-def _best(pairs: Mapping[str, tuple[Runs, Runs]], baseline: str) -> str:
+def _best(pairs: Mapping[str, tuple[MethodRuns, MethodRuns]], baseline: str) -> str:
     """Return the method that is furthest ahead of the baseline."""
     gains = {baseline: 0.0}
     for name, (first, second) in pairs.items():
@@ -202,7 +208,7 @@ def _best(pairs: Mapping[str, tuple[Runs, Runs]], baseline: str) -> str:
     return max(gains, key=lambda name: (gains[name], name == baseline))
 
 
-def _early(runs: Mapping[str, Runs], best: str, baseline: str) -> str:
+def _early(runs: Mapping[str, MethodRuns], best: str, baseline: str) -> str:
     """Return in words which of the two was not trained long enough, or "" if both were."""
     systems = [System(name, list(runs[name].values())) for name in dict.fromkeys((baseline, best))]
     return no_verdict({system.name: system.rising() for system in systems})
@@ -220,13 +226,13 @@ def _undecided(best: str, baseline: str, early: str) -> Recommendation:
     return Recommendation(baseline, best, None, early + guess * (best != baseline), [], True)
 
 
-def decide(first: Runs, second: Runs) -> Decision:
+def decide(first: MethodRuns, second: MethodRuns) -> Decision:
     """Decide whether a method is better than a baseline in macro F1, on the same folds and seeds.
 
     Each fold has a training of its own, so the spread over trainings counts less with more folds.
 
-    first (Runs): Evaluations of the baseline.
-    second (Runs): Evaluations of the method.
+    first (MethodRuns): Evaluations of the baseline.
+    second (MethodRuns): Evaluations of the method.
     RETURNS (Decision): The decision.
     """
     counts, n_folds = (first.counts(), second.counts()), len({fold for fold, _ in second})
