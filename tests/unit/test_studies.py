@@ -152,7 +152,12 @@ def test_a_dry_run_refuses_more_folds_than_the_corpus_has_documents(corpus, tmp_
         (("paper-auc", "CORPUS", "--sizes", "4", "--folds", "3"), "L470"),
         (("quick", "CORPUS", "--steps", "20"), "L581"),
         (("quick", "CORPUS", "--steps", "0"), "--steps"),
-        (("quick", "CORPUS", "--steps", "100", "--set", "components.ner.haed=crf"), "L480"),
+        (
+            ("quick", "CORPUS", "--steps", "100", "--set", "components.ner.haed=crf"),
+            "[L438] the method 'ner'",
+        ),
+        (("quick", "CORPUS", "--set", "training.patience=50"), "[L581] --set 'training.patience'"),
+        (("quick", "CORPUS", "--set", "system.seed=3"), "every trial gets it from 'seeds' of the plan"),
     ],
 )
 def test_bad_studies_are_refused(options, message, corpus, tmp_path):

@@ -1,6 +1,7 @@
 """Advice on a corpus: its statistics select candidates, which trials within a budget compare."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from textwrap import wrap
 from typing import NamedTuple
@@ -180,11 +181,11 @@ def advise(
             "descriptions can find such types"
         )
     records, dropped = Race(study, options, total_minutes, labels, say).run()
-    trials = {key: trial for key, trial in study.trials.items() if key in records}
-    summary = summarize_trials(study, records, folds_by_corpus, trials, dropped)
+    study = replace(study, trials={key: study.trials[key] for key in study.trials if key in records})
+    summary = summarize_trials(study, records, folds_by_corpus, dropped)
     (choice,) = (c.recommendation for c in summary.corpora if c.recommendation is not None)
     advice = Advice(summary, choice, choice.best if best_guess else choice.method)
-    trial = next(t for t in trials.values() if t.method.name == advice.written)
+    trial = next(t for t in study.trials.values() if t.method.name == advice.written)
     lines = [
         part
         for text in _describe_advice(advice, candidates)

@@ -81,9 +81,7 @@ class Race:
         for i, fold in enumerate(self.study.plan.corpora):
             keys = {self.keys[name, fold]: name for name in names}
             missing = [keys[key] for key in self.study.list_missing(keys, self.options)]
-            if i == 0:
-                self._train_first_fold(names, missing, fold)
-            else:
+            if i > 0:
                 chosen = self._choose_affordable(names, missing)
                 if len(chosen) < 2:
                     self.say(f"No time for fold {i + 1}")
@@ -91,37 +89,27 @@ class Race:
                 dropped = {record.method for record in self.records.values()} - {*chosen}
                 names = chosen
                 self.say(f"Fold {i + 1} of {', '.join(names)}")
-                self._train_next_fold(names, missing, fold)
+            self._train_fold(names, missing, fold, is_first=i == 0)
             done = [name for name in names if name != self.baseline and self._is_done(name, fold)]
             if not done:
                 break
             names = [self.baseline, *select_promising({name: self._evaluations(name) for name in done})]
         return self.records, dropped
 
-    def _train_first_fold(self, names: list[str], missing: list[str], fold: Path) -> None:
-        """Train methods on the first fold until half of the budget is spent.
+    def _train_fold(self, names: list[str], missing: list[str], fold: Path, is_first: bool) -> None:
+        """Train methods on a fold until the budget is spent, or half of it on the first fold.
 
-        Until one method besides the baseline is done, the whole budget may be used.
+        Until one method besides the baseline is done, the first fold may use the whole budget. On
+        later folds trials may take longer than those by which `_choose_affordable` chose them.
         """
         ready = [name for name in names if name not in missing]
         self._train(ready, fold)  # reads their records, which takes no time
-        for start in range(0, len(missing), workers := self.options.workers):
-            is_enough = any(self._is_done(name, fold) for name in names if name != self.baseline)
-            reserved = (1 - FIRST_FOLD_SHARE) * self.seconds if is_enough else 0.0
-            if len(ready) + start > 1 and self.end - time.monotonic() < reserved:
-                self.say(f"No time is left for {number(len(missing) - start, 'more candidate')}")
-                break
-            self._train(missing[start : start + workers], fold)
-
-    def _train_next_fold(self, names: list[str], missing: list[str], fold: Path) -> None:
-        """Train methods on a later fold until the budget is spent.
-
-        Trials may take longer than those by which `_choose_affordable` chose the methods.
-        """
-        self._train([name for name in names if name not in missing], fold)  # reads their records
         remaining = [name for name in names if name in missing]
         for start in range(0, len(remaining), workers := self.options.workers):
-            if self.end <= time.monotonic():
+            is_enough = any(self._is_done(name, fold) for name in names if name != self.baseline)
+            reserved = (1 - FIRST_FOLD_SHARE) * self.seconds if is_first and is_enough else 0.0
+            must_train = is_first and len(ready) + start < 2
+            if not must_train and self.end - time.monotonic() <= reserved:
                 self.say(f"No time is left for {number(len(remaining) - start, 'more trial')}")
                 break
             self._train(remaining[start : start + workers], fold)

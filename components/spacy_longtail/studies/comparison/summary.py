@@ -13,7 +13,6 @@ from ...evaluation.report.comparison import Report
 from ...evaluation.report.systems import MeanAndStd, mean, over_seeds, read_run
 from ..trials.store import TrialRecord
 from ..trials.study import Study
-from ..trials.trial import Trial
 from .curves import Curves, read_curves
 from .folds import FoldsByCorpus
 from .recommendation import Cell, Recommendation, recommend, recommend_by_folds
@@ -71,7 +70,6 @@ def summarize_trials(
     study: Study,
     records: Mapping[str, TrialRecord],
     folds: FoldsByCorpus | None = None,
-    trials: Mapping[str, Trial] | None = None,
     dropped: Collection[str] = (),
 ) -> Summary:
     """Summarize the finished trials of a plan.
@@ -79,13 +77,12 @@ def summarize_trials(
     study (Study): Trials of the plan.
     records (Mapping[str, TrialRecord]): Records of trials by content key.
     folds (Optional[Mapping[Path, List[Path]]]): Folds of each corpus, for a plan on folds.
-    trials (Optional[Mapping[str, Trial]]): Trials to summarize, by content key. By default all
-        trials of the plan.
     dropped (Collection[str]): Methods that were dropped after a fold, which are not recommended.
     RETURNS (Summary): Scores, tests and recommendations. The latter do not use the test part.
     """
-    trials = study.trials if trials is None else trials
-    ended = {key: trial for key, trial in trials.items() if key in records and records[key].is_done}
+    ended = {
+        key: trial for key, trial in study.trials.items() if key in records and records[key].is_done
+    }
     done = {
         path: {key: records[key] for key, trial in ended.items() if trial.corpus == path}
         for path in study.plan.corpora
@@ -101,9 +98,9 @@ def summarize_trials(
         schedule=study.plan.schedule,
         baseline=study.plan.baseline,
         corpora=corpora,
-        n_trials=len(trials),
+        n_trials=len(study.trials),
         failed=[record for record in records.values() if not record.is_done],
-        missing=len(trials) - len(records),
+        missing=len(study.trials) - len(records),
         columns=tuple(COLUMNS if folds is None else FOLD_COLUMNS),
         on_folds=folds is not None,
     )

@@ -15,7 +15,7 @@ from ...settings import is_whole
 from ...types import Overrides
 from ..configs.compose import compose, known_choices, read_base
 from ..configs.recipes import make_config, read_recipes
-from .plan_file import PlanFile, invalid_plan, read_fields
+from .plan_file import PlanFile, invalid_plan, owner_of, read_fields
 from .trial import Draw, Trial, TrialMethod
 
 PRESETS = Path(__file__).parent / "presets"
@@ -78,6 +78,10 @@ def read_plan(
             )
         )
     values = {name: value for name, value in (given or {}).items() if value is not None}
+    for name, value in values.get("settings", {}).items():
+        if value != [] and (field := owner_of(name)):
+            problem = f"every trial gets it from {field!r} of the plan; use that option, if there is one"
+            raise ValueError(Errors.L581.format(option="set", given=name, problem=problem))
     schedules = schedules or {}
     fields = read_fields(path, values)
     # if the plan has no patience, configs with a patience of their own are refused

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from ...errors import Errors, Warnings
+from ...errors import Warnings
 from ...hub import check_models
 from ...output.console import number
 from ...output.targets import check_folder, unless_holds
@@ -73,22 +73,17 @@ class Study:
         """Build the pipeline of every method once, so that mistakes show before hours of training.
 
         keys (Iterable[str]): Content keys of the trials.
-        RAISES (ValueError): If a pipeline cannot be built (L480).
+        RAISES (ValueError): If a pipeline cannot be built (L438), or a model is missing.
         """
         trials = (self.trials[key] for key in keys)
         kinds = {(t.method.name, t.corpus, t.draw is None): t for t in trials}
         for (name, corpus, _), trial in kinds.items():
             with tempfile.TemporaryDirectory() as folder:
-                path = Path(folder) / "config.cfg"
+                path = Path(folder) / f"{name}.cfg"
                 trial.config().to_disk(path, interpolate=False)
-                try:
-                    filled = load_with_corpus_values(path, corpus)
-                    check_trainable(filled, Path(path.name))
-                    check_models(filled.interpolate())
-                except ValueError as error:
-                    raise ValueError(
-                        Errors.L480.format(name=f"the method {name!r}", problem=str(error).strip())
-                    ) from error
+                filled = load_with_corpus_values(path, corpus)
+            check_trainable(filled, Path(f"the method {name!r}"))
+            check_models(filled.interpolate())
             warn_seen(filled.interpolate(), corpus)
 
     def list_trials(self, options: TrialOptions) -> list[dict[str, object]]:
