@@ -58,11 +58,8 @@ class Race:
     ) -> None:
         self.study, self.say = study, say
         self.baseline, self.seconds = study.plan.baseline, 60 * total_minutes
-        self.options = replace(
-            options,
-            minutes=MAX_TRIAL_SHARE * total_minutes,
-            unlimited=self.baseline,
-        )
+        limit = MAX_TRIAL_SHARE * total_minutes
+        self.options = replace(options, minutes=limit, unlimited=self.baseline)
         self.end = time.monotonic() + self.seconds
         self.keys = {(t.method.name, t.corpus): key for key, t in study.trials.items()}
         self.records: dict[str, TrialRecord] = {}

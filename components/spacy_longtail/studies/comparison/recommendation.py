@@ -83,10 +83,10 @@ def recommend(
     RAISES (ValueError): If the baseline has no evaluation.
     """
     by_cell = {n: {(0, s): path for s, path in cells.items()} for n, cells in scored.items()}
-    runs = _read(by_cell, labels, baseline)
-    best = _best({name: (runs[baseline], own) for name, own in runs.items()}, baseline)
-    if early := _early(runs, best, baseline):
-        return _undecided(best, baseline, early)
+    runs = _read_runs(by_cell, labels, baseline)
+    best = _find_best({name: (runs[baseline], own) for name, own in runs.items()}, baseline)
+    if early := _describe_early(runs, best, baseline):
+        return _postpone_verdict(best, baseline, early)
     if best == baseline:
         none = f"of {len(runs)} methods none has a better mean macro F1 on dev."
         return Recommendation(baseline, best, None, f"Stay with {baseline}: {none}", [])
@@ -131,13 +131,13 @@ def recommend_by_folds(
         the baseline is the best.
     RAISES (ValueError): If the baseline has no evaluation.
     """
-    runs = _read(scored, labels, baseline)
-    pairs = _pairs(runs, baseline, [name for name in runs if name not in dropped])
-    best = _best(pairs, baseline)
-    early = _early(runs, best, baseline)
+    runs = _read_runs(scored, labels, baseline)
+    pairs = _pair_runs(runs, baseline, [name for name in runs if name not in dropped])
+    best = _find_best(pairs, baseline)
+    early = _describe_early(runs, best, baseline)
     both = (run for name in (baseline, best) for run in runs[name].values())
     if early and (best == baseline or not all(run.evaluation.training.patience for run in both)):
-        return _undecided(best, baseline, early)
+        return _postpone_verdict(best, baseline, early)
     if best == baseline:
         n = number(len(pairs), "method")
         none = f"of the {n} that were not dropped none is better on held-out folds."
@@ -166,7 +166,7 @@ def recommend_by_folds(
     return Recommendation(best if is_enough else baseline, best, decision, text, evidence, bool(early))
 
 
-def _read(
+def _read_runs(
     scored: Mapping[str, Mapping[Cell, Path]], labels: list[str], baseline: str
 ) -> dict[str, MethodRuns]:
     """Read the evaluations, and check that there are some of the baseline."""
@@ -184,7 +184,7 @@ def _read(
     }
 
 
-def _pairs(
+def _pair_runs(
     runs: Mapping[str, MethodRuns], baseline: str, names: Iterable[str]
 ) -> dict[str, tuple[MethodRuns, MethodRuns]]:
     """Return runs of the baseline and of each method, on the folds and seeds that both have."""
@@ -199,7 +199,7 @@ def _pairs(
     return pairs
 
 
-def _best(pairs: Mapping[str, tuple[MethodRuns, MethodRuns]], baseline: str) -> str:
+def _find_best(pairs: Mapping[str, tuple[MethodRuns, MethodRuns]], baseline: str) -> str:
     """Return the method that is furthest ahead of the baseline."""
     gains = {baseline: 0.0}
     for name, (first, second) in pairs.items():
@@ -208,13 +208,13 @@ def _best(pairs: Mapping[str, tuple[MethodRuns, MethodRuns]], baseline: str) -> 
     return max(gains, key=lambda name: (gains[name], name == baseline))
 
 
-def _early(runs: Mapping[str, MethodRuns], best: str, baseline: str) -> str:
+def _describe_early(runs: Mapping[str, MethodRuns], best: str, baseline: str) -> str:
     """Return in words which of the two was not trained long enough, or "" if both were."""
     systems = [System(name, list(runs[name].values())) for name in dict.fromkeys((baseline, best))]
     return no_verdict({system.name: system.rising() for system in systems})
 
 
-def _undecided(best: str, baseline: str, early: str) -> Recommendation:
+def _postpone_verdict(best: str, baseline: str, early: str) -> Recommendation:
     """Recommend the baseline, because methods were not trained long enough.
 
     best (str): Name of the best method.

@@ -119,7 +119,7 @@ def _summarize_folds(
     records (Mapping[Path, Mapping[str, TrialRecord]]): Finished trials by fold and content key.
     dropped (Collection[str]): Methods that were dropped after a fold.
     """
-    rows = _rows([r for group in records.values() for r in group.values()], FOLD_COLUMNS)
+    rows = _make_rows([r for group in records.values() for r in group.values()], FOLD_COLUMNS)
     places = {fold: i for i, fold in enumerate(records)}
     held_out: defaultdict[str, dict[Cell, Path]] = defaultdict(dict)
     for fold, group in records.items():
@@ -142,7 +142,7 @@ def _summarize_corpus(path: Path, study: Study, records: Mapping[str, TrialRecor
     study (Study): Trials of the plan.
     records (Mapping[str, TrialRecord]): Finished trials by content key.
     """
-    rows, labels = _rows(list(records.values()), COLUMNS), read_types(path).labels
+    rows, labels = _make_rows(list(records.values()), COLUMNS), read_types(path).labels
     baseline = study.plan.baseline
     if study.plan.draws:
         counts = {key: read_run(study.store.place(key) / "test.json", labels).counts for key in records}
@@ -166,7 +166,7 @@ def _summarize_corpus(path: Path, study: Study, records: Mapping[str, TrialRecor
     )
 
 
-def _rows(records: list[TrialRecord], columns: Mapping[str, tuple[str, str]]) -> list[MethodRow]:
+def _make_rows(records: list[TrialRecord], columns: Mapping[str, tuple[str, str]]) -> list[MethodRow]:
     """Return a row for each method, sorted by the first column in descending order."""
     by_method: defaultdict[str, list[TrialRecord]] = defaultdict(list)
     for record in records:

@@ -80,7 +80,7 @@ def read_plan(
     values = {name: value for name, value in (given or {}).items() if value is not None}
     for name, value in values.get("settings", {}).items():
         if value != [] and (field := owner_of(name)):
-            problem = f"every trial gets it from {field!r} of the plan; use that option, if there is one"
+            problem = f"every trial gets it from {field!r} of the plan. Use that option, if there is one"
             raise ValueError(Errors.L581.format(option="set", given=name, problem=problem))
     schedules = schedules or {}
     fields = read_fields(path, values)

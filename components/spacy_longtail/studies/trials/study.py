@@ -44,7 +44,12 @@ class TrialOptions:
         return None if method == self.unlimited else self.minutes
 
     def must_run(self, record: TrialRecord | None) -> bool:
-        """Return whether to run a trial: a new one, a failed one, or one with a shorter limit."""
+        """Return whether to run a trial: it is new, or failed, or had a shorter time limit.
+
+        A failed trial is repeated only with `retry_failed`.
+
+        record (Optional[TrialRecord]): Record of the trial, or None if it has not been run.
+        """
         if record is None:
             return True
         limit, before = self.limit_of(record.method), record.time_limit
@@ -180,7 +185,7 @@ class Study:
                 for future in as_completed([pool.submit(train, key) for key in keys]):
                     if (record := future.result()) is not None:
                         # stdout may be for JSON
-                        bar.write(_line(record, self.test_name), file=sys.stderr)
+                        bar.write(_describe_record(record, self.test_name), file=sys.stderr)
                         bar.update()
             except BaseException:  # Ctrl-C as well
                 stopped.append("Interrupted.")
@@ -215,7 +220,7 @@ def create_study(
     return Study(plan, store, trials, test_name)
 
 
-def _line(record: TrialRecord, test_name: str) -> str:
+def _describe_record(record: TrialRecord, test_name: str) -> str:
     """Return one line on the end of a trial. test_name (str): What it calls the test part."""
     if record.is_done:
         dev, test = (f"{100 * (record.score(part) or 0):.1f}" for part in SCORED)

@@ -126,11 +126,8 @@ class Search:
         before = self.store.records()
         stored = {key: record for key, record in before.items() if not options.must_run(record)}
         former = self._replay(before) if len(stored) < len(before) else []
-        records, study, tried = (
-            dict(stored),
-            start_study(self.parameters, self.steps),
-            list[FinishedTrial](),
-        )
+        records, tried = dict(stored), list[FinishedTrial]()
+        study = start_study(self.parameters, self.steps)
         last = _last_number(stored.values())
         for n in count():
             optuna_trial, values, trial, key = self._propose(study, n)
