@@ -16,10 +16,10 @@ import srsly
 import typer
 
 from spacy_longtail.corpus.converted import ConvertedCorpus
-from spacy_longtail.studies.matrix.advice import advise, find_candidates
-from spacy_longtail.studies.matrix.candidates import plan_of
-from spacy_longtail.studies.matrix.pretrained_candidates import LARGE_CORPUS, find_pretrained
-from spacy_longtail.studies.trials.run import TrialOptions
+from spacy_longtail.studies.advice.advice import advise, find_candidates
+from spacy_longtail.studies.advice.candidates import plan_comparison
+from spacy_longtail.studies.advice.pretrained_candidates import LARGE_CORPUS, find_pretrained
+from spacy_longtail.studies.trials.study import TrialOptions
 
 FOLDER = Path(__file__).parent / "results"
 RESULTS = FOLDER / "advice.jsonl"
@@ -73,7 +73,7 @@ def main(
             continue
         place = output / corpus.name
         candidates = find_candidates(corpus, find_pretrained(corpus))
-        plan = plan_of(candidates, corpus)
+        plan = plan_comparison(candidates, corpus)
         limits = {"total_minutes": minutes, "options": TrialOptions(workers=workers)}
         found = advise(candidates, plan, place, place / "recommended.cfg", **limits)
         choice, rows = found.recommendation, found.summary.corpora[0].rows

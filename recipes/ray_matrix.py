@@ -9,10 +9,10 @@ import typer
 from ray.exceptions import RayError
 from wasabi import msg
 
-from spacy_longtail.studies.matrix.summary import summarize_trials
-from spacy_longtail.studies.matrix.writing import summary_tables, write_matrix_report
+from spacy_longtail.studies.comparison.summary import summarize_trials
+from spacy_longtail.studies.comparison.writing import summary_tables, write_matrix_report
 from spacy_longtail.studies.trials.plan import read_plan
-from spacy_longtail.studies.trials.run import Matrix, TrialOptions
+from spacy_longtail.studies.trials.study import TrialOptions, create_study
 
 LOCAL = "local"  # tells Ray to start a cluster on this machine
 
@@ -20,7 +20,7 @@ LOCAL = "local"  # tells Ray to start a cluster on this machine
 @ray.remote
 def work(plan: str, corpora: list[str], output: str, options: TrialOptions, key: str) -> None:
     """Run the trial with this content key."""
-    Matrix(read_plan(plan, {"corpora": corpora or None}), Path(output)).run(options, [key])
+    create_study(read_plan(plan, {"corpora": corpora or None}), Path(output)).run(options, [key])
 
 
 def main(
@@ -46,7 +46,7 @@ def main(
     paths = [str(path.resolve()) for path in corpora or []]
     source = str(Path(plan).resolve()) if Path(plan).is_file() else plan
     try:
-        matrix = Matrix(read_plan(source, {"corpora": paths or None}), output.resolve())
+        study = create_study(read_plan(source, {"corpora": paths or None}), output.resolve())
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
     options = TrialOptions(gpu_id=0 if gpus else -1, minutes=minutes)
@@ -54,16 +54,16 @@ def main(
     ray.init(address, num_cpus=num_cpus, include_dashboard=False, logging_level=logging.WARNING)
     task = work.options(num_cpus=cpus, num_gpus=gpus, max_retries=retries)
     try:
-        keys = matrix.missing(matrix.trials, options)
-        ray.get([task.remote(source, paths, str(matrix.output), options, key) for key in keys])
+        keys = study.list_missing(study.trials, options)
+        ray.get([task.remote(source, paths, str(output.resolve()), options, key) for key in keys])
     except (RayError, RuntimeError, ValueError) as error:
         msg.fail(f"A worker crashed: {error} Finished trials are kept. Run the command again.", exits=1)
     finally:
         ray.shutdown()
-    summary = summarize_trials(matrix, matrix.run(options))  # and what crashed workers left
+    summary = summarize_trials(study, study.run(options))  # and what crashed workers left
     typer.echo(summary_tables(summary))
     if summary.corpora:
-        typer.echo(f"Report: {write_matrix_report(summary, matrix.output / 'report')}")
+        typer.echo(f"Report: {write_matrix_report(summary, output / 'report')}")
     if summary.failed:
         msg.fail(f"{len(summary.failed)} trials failed: see the folder trials", exits=1)
 

@@ -9,7 +9,7 @@ from thinc.api import Config
 from wasabi import msg
 
 from spacy_longtail.studies.configs.commented import WIDTH
-from spacy_longtail.studies.configs.recipes import FILES, make_config, read_recipes, written
+from spacy_longtail.studies.configs.recipes import FILES, format_recipe, make_config, read_recipes
 
 ROOT = Path(__file__).parents[1]
 # configs that commands and workflows of project.yml train; the command `recipe` trains all others
@@ -33,7 +33,7 @@ def render(name: str) -> str:
     ]
     if other := ", ".join(different(config, make_config(read_recipes()["baseline"]))):
         use += wrap(f"Blocks that baseline.cfg does not have, or has with other values: {other}.", WIDTH)
-    return written(recipe, config, "\n".join(use))
+    return format_recipe(recipe, config, "\n".join(use))
 
 
 def different(config: Config, base: Config) -> list[str]:

@@ -18,7 +18,7 @@ from spacy_longtail.evaluation.report import metrics_files, read_report, write_c
 from spacy_longtail.evaluation.report.systems import System
 from spacy_longtail.output.targets import check_folder, unless_holds
 from spacy_longtail.output.writing import whole_folder
-from spacy_longtail.studies.matrix.recommendation import recommend
+from spacy_longtail.studies.comparison.recommendation import recommend
 
 DEV = "dev"  # below the folder of evaluations: those on dev, under the same names
 RECORD = "package.json"

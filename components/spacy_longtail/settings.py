@@ -79,3 +79,8 @@ def parse_pairs(texts: Iterable[str], convert: Callable[[str], Any] = str) -> di
             raise ValueError(text)
         pairs[name] = convert(value)
     return pairs
+
+
+def is_whole(value: object) -> bool:
+    """Return whether a value is a whole number and not a bool."""
+    return isinstance(value, int) and not isinstance(value, bool)

@@ -12,7 +12,7 @@ from spacy.tokens import DocBin
 from spacy.training.pretrain import pretrain
 from spacy.util import registry
 
-from spacy_longtail.studies.configs.recipes import FILES, make_config, read_recipes, written
+from spacy_longtail.studies.configs.recipes import FILES, format_recipe, make_config, read_recipes
 from tests.util import (
     ROOT,
     SENTENCES,
@@ -86,14 +86,14 @@ def test_deprecated_settings_are_not_written(name):
     config = make_config(recipe)
     gate = next(pipe for pipe in config["components"].values() if "weak_labels" in pipe)
     assert gate["weak_labels"] is None
-    assert "weak_labels" not in written(recipe, config, "")
+    assert "weak_labels" not in format_recipe(recipe, config, "")
 
 
 def test_a_deprecated_setting_with_a_value_is_written():
     recipe = read_recipes()["gated"]
     config = make_config(recipe)
     config["components"]["gate"]["weak_labels"] = ["NAT"]
-    assert 'weak_labels = ["NAT"]' in written(recipe, config, "")
+    assert 'weak_labels = ["NAT"]' in format_recipe(recipe, config, "")
 
 
 def test_few_configs_are_files():

@@ -7,7 +7,7 @@ import pytest
 import srsly
 
 from spacy_longtail.studies.configs.recipes import FILES, read_recipes
-from spacy_longtail.studies.trials.plan import presets
+from spacy_longtail.studies.trials.plan import list_presets
 from tests.util import ROOT
 
 PROJECT = srsly.read_yaml(ROOT / "project.yml")
@@ -85,7 +85,7 @@ def test_the_documents_name_plans_that_are_there():
     commands = MATRIX.findall(text)
     assert len(commands) >= 6
     for plan, _ in commands:
-        assert plan in presets() or (ROOT / plan).is_file()
+        assert plan in list_presets() or (ROOT / plan).is_file()
 
 
 def test_mutation_knows_its_tests():

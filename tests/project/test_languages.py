@@ -9,7 +9,7 @@ import spacy
 from thinc.api import Config
 
 from spacy_longtail.encoders import in_language
-from spacy_longtail.studies.matrix.pretrained_candidates import find_pretrained
+from spacy_longtail.studies.advice.pretrained_candidates import find_pretrained
 from spacy_longtail.training.pretrained import share_of_letters
 from spacy_longtail.training.train import train_model
 from tests.project.pretraining import run_pretrain

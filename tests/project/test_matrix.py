@@ -21,8 +21,8 @@ from spacy_longtail.studies.trials import process as processes
 from spacy_longtail.studies.trials import store
 from spacy_longtail.studies.trials.plan import read_plan
 from spacy_longtail.studies.trials.process import ProcessEnd, run_process
-from spacy_longtail.studies.trials.run import Matrix, TrialOptions
 from spacy_longtail.studies.trials.store import TrialStore
+from spacy_longtail.studies.trials.study import TrialOptions, create_study
 from tests.util import invoke, new_file, write_files
 
 FORK = multiprocessing.get_context("fork") if hasattr(os, "fork") else None
@@ -37,7 +37,7 @@ def plan(tmp_path):
 
 
 def matrix(plan, corpus, output, **given):
-    return Matrix(read_plan(str(plan), {"corpora": [str(corpus)], **given}), output)
+    return create_study(read_plan(str(plan), {"corpora": [str(corpus)], **given}), output)
 
 
 class Fake:

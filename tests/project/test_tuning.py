@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+import shutil
 import subprocess
 from unittest.mock import Mock
 
@@ -13,10 +14,10 @@ from spacy.util import load_config
 from spacy_longtail.studies.configs.compose import read_base
 from spacy_longtail.studies.configs.recipes import with_corpus_and_defaults
 from spacy_longtail.studies.trials.process import ProcessEnd
-from spacy_longtail.studies.trials.run import TrialOptions
 from spacy_longtail.studies.trials.store import TrialStore
+from spacy_longtail.studies.trials.study import TrialOptions
 from spacy_longtail.studies.tuning import search as module
-from spacy_longtail.studies.tuning.search import Search, best_of
+from spacy_longtail.studies.tuning.search import best_of, create_search
 from spacy_longtail.training.provenance import json_checksum
 from tests.trials import record_of
 from tests.util import config_file, invoke, new_file, run_spacy, toy_corpus
@@ -45,7 +46,7 @@ def corpus(tmp_path_factory):
 
 
 def search_of(corpus, output, *given, seed=0, config=MOM, settings=TINY):
-    return Search(config, settings, list(given or [SEARCH]), corpus, output, seed)
+    return create_search(config, settings, list(given or [SEARCH]), corpus, output, seed)
 
 
 def test_a_range_of_whole_numbers_is_searched_for_a_setting_that_takes_no_other(corpus, tmp_path):
@@ -190,6 +191,37 @@ def test_a_whole_range_of_a_whole_setting_gives_whole_numbers(corpus, tmp_path):
     name = "components.tok2vec.model.width"
     search = search_of(corpus, tmp_path, f"{name}=8:32:log")
     assert all(isinstance(t.values[name], int) for t in search.run(3, runner=finished(lambda _: 0.5)))
+
+
+@pytest.mark.parametrize(("ends", "is_whole"), [("0:1", True), ("0.0:1.0", False), ("0:1.0", False)])
+def test_ends_with_a_decimal_point_are_not_whole_numbers(ends, is_whole, corpus, tmp_path):
+    search = search_of(corpus, tmp_path, f"{DROPOUT}={ends}", settings={**TINY, DROPOUT: 0})
+
+    (parameter,) = search.parameters
+
+    assert parameter.whole == is_whole
+
+
+def test_the_text_of_a_range_says_whether_its_numbers_are_whole(corpus, tmp_path):
+    (parameter,) = search_of(corpus, tmp_path, "training.batcher.size=100:2000:log").parameters
+
+    assert parameter.text == "100 to 2000 (whole, log)"
+
+
+def test_a_narrow_range_has_values_between_its_ends(corpus, tmp_path):
+    search = search_of(corpus, tmp_path, "training.optimizer.beta2=0.9999:0.99999")
+
+    tried = search.run(8, runner=finished(lambda values: 0.5))
+
+    assert len({str(trial.values) for trial in tried[1:]}) == 7
+
+
+def test_the_digits_of_a_wide_range_are_those_of_earlier_versions(corpus, tmp_path):
+    (parameter,) = search_of(corpus, tmp_path, f"{LAM}=0.9:0.95").parameters
+
+    value = parameter.suggest(optuna.trial.FixedTrial({LAM: 0.923456789}))
+
+    assert value == 0.9235
 
 
 def test_a_seed_fixes_the_draws(corpus, tmp_path):
@@ -405,6 +437,13 @@ def test_wrong_options_of_tune_end_with_a_message(corpus, tmp_path, monkeypatch)
     ]:
         done = command(corpus, output, *more)
         assert (done.exit_code, code in done.output) == (2, True), done.output
+
+
+def test_a_search_cannot_replace_the_config_that_it_reads(corpus, tmp_path):
+    own = shutil.copy(MOM, new_file(tmp_path / "out" / "trials" / "keep", "").parents[1] / "best.cfg")
+
+    with pytest.raises(ValueError, match=r"L436.*best\.cfg"):
+        search_of(corpus, tmp_path / "out", config=own)
 
 
 def test_a_dry_run_lists_the_search_space(corpus, tmp_path):

@@ -16,23 +16,30 @@ from spacy_longtail.corpus.names import write_names
 from spacy_longtail.encoders import located
 from spacy_longtail.evaluation.report.systems import read_run
 from spacy_longtail.evaluation.significance import MACRO, Decision, compare
-from spacy_longtail.studies.matrix import pretrained_candidates, rounds
-from spacy_longtail.studies.matrix.advice import Advice, advise, find_candidates
-from spacy_longtail.studies.matrix.candidates import plan_of
-from spacy_longtail.studies.matrix.recommendation import Recommendation, Runs, decide, recommend_by_folds
-from spacy_longtail.studies.matrix.rounds import fold_plan, promising, write_folds
-from spacy_longtail.studies.matrix.summary import summarize_trials
-from spacy_longtail.studies.matrix.writing import summary_tables, write_matrix_report
-from spacy_longtail.studies.trials import run
+from spacy_longtail.studies.advice import pretrained_candidates
+from spacy_longtail.studies.advice.advice import Advice, advise, find_candidates
+from spacy_longtail.studies.advice.candidates import plan_comparison
+from spacy_longtail.studies.advice.race import select_promising
+from spacy_longtail.studies.comparison import folds
+from spacy_longtail.studies.comparison.folds import fold_plan, write_folds
+from spacy_longtail.studies.comparison.recommendation import (
+    MethodRuns,
+    Recommendation,
+    decide,
+    recommend_by_folds,
+)
+from spacy_longtail.studies.comparison.summary import summarize_trials
+from spacy_longtail.studies.comparison.writing import summary_tables, write_matrix_report
+from spacy_longtail.studies.trials import study
 from spacy_longtail.studies.trials.plan import read_plan
-from spacy_longtail.studies.trials.run import Matrix, TrialOptions
 from spacy_longtail.studies.trials.store import TrialStore
+from spacy_longtail.studies.trials.study import Study, TrialOptions, create_study
 from tests.trials import ENDED, LABELS, RISING, Scored, evaluation
 from tests.util import blank, numbered, run_app, tiny_bert, tiny_encoder, toy_corpus, write_files
 
 pytest.importorskip("scipy")
 ROOT = Path(__file__).parents[2]
-TRAIN = Matrix.run
+TRAIN = Study.run
 
 
 def texts(path):
@@ -111,15 +118,15 @@ def test_methods_are_compared_on_the_folds_that_both_finished(tmp_path):
     for name in ("ner", "crf"):
         lost = {own: dict(cells) for own, cells in scored.items()}
         del lost[name][1, 0]
-        found = recommend_by_folds(lost, LABELS, "ner", 4, {name: [(1, 0)]})
+        found = recommend_by_folds(lost, LABELS, "ner", 4)
         assert found.method == "crf" and "3 of 4 folds trained" in " ".join(found.evidence)
         crf, ner = (
-            Runs({c: read_run(p, LABELS) for c, p in lost[n].items() if c[0] != 1}).macro_f1()
+            MethodRuns({c: read_run(p, LABELS) for c, p in lost[n].items() if c[0] != 1}).macro_f1()
             for n in ("crf", "ner")
         )
         assert found.verdict.value == pytest.approx(crf - ner)
     only = {"ner": {(0, 0): scored["ner"][0, 0]}, "crf": {(1, 0): scored["crf"][1, 0]}}
-    found = recommend_by_folds(only, LABELS, "ner", 4, {"ner": [(1, 0)], "crf": [(0, 0)]})
+    found = recommend_by_folds(only, LABELS, "ner", 4)
     assert found.method == "ner"
 
 
@@ -150,14 +157,14 @@ def test_p_is_corrected_for_the_number_of_candidates(tmp_path, monkeypatch):
     skills = {"ner": 0.4, "crf": 0.7}
     few = recommend_by_folds(held_out(tmp_path, skills), LABELS, "ner", 5)
     dropped = {f"m{i}": [0.95 if i else 0.2] for i in range(6)}  # after one fold of five, however lucky
-    many = recommend_by_folds(held_out(tmp_path, {**skills, **dropped}), LABELS, "ner", 5)
+    many = recommend_by_folds(held_out(tmp_path, {**skills, **dropped}), LABELS, "ner", 5, dropped)
     assert few.best == many.best == "crf"
     assert "p = 0.040 (one-sided)" in few.text and few.method == "crf"
     assert "p = 0.28 (one-sided, corrected for 7 candidates)" in many.text and many.method == "ner"
 
 
 def test_a_comparison_without_the_baseline_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="L410"):
+    with pytest.raises(ValueError, match="L487"):
         recommend_by_folds(held_out(tmp_path, {"crf": 0.5}), LABELS, "ner", 5)
     alone = recommend_by_folds(held_out(tmp_path, {"ner": 0.5}), LABELS, "ner", 5)
     assert alone.method == "ner" and alone.verdict is None
@@ -168,7 +175,7 @@ def test_a_comparison_without_the_baseline_is_refused(tmp_path):
 
 def planned(corpus, steps=None, settings=None, pretrained=(), transformer=None):
     candidates = find_candidates(corpus, pretrained, transformer)
-    return candidates, plan_of(candidates, corpus, settings, steps)
+    return candidates, plan_comparison(candidates, corpus, settings, steps)
 
 
 def advised(
@@ -184,7 +191,7 @@ def advised(
 ):
     """The advice, the config that it wrote, the candidates, and what was said."""
     monkeypatch.setattr(
-        Matrix, "run", lambda self, options, keys=None: TRAIN(self, options, keys, runner)
+        Study, "run", lambda self, options, keys=None: TRAIN(self, options, keys, runner)
     )
     said, output = [], tmp_path / "out"
     config, options = output / "recommended.cfg", TrialOptions(retry_failed=retry_failed)
@@ -200,20 +207,24 @@ def by_method(runner):
 
 def runs_of_a_fold(folder, skills):
     scored = held_out(folder, skills, folds=1, least=120)
-    return {n: Runs({c: read_run(p, LABELS) for c, p in cells.items()}) for n, cells in scored.items()}
+    return {
+        n: MethodRuns({c: read_run(p, LABELS) for c, p in cells.items()}) for n, cells in scored.items()
+    }
 
 
 def test_a_method_of_the_worse_half_stays_in_the_race_unless_it_is_shown_to_be_behind(tmp_path):
     runs = runs_of_a_fold(tmp_path, {"crf": 0.8, "softmax": 0.6, "focal": 0.78, "sCR": 0.4})
-    assert promising(runs) == ["crf", "focal"]
+    assert select_promising(runs) == ["crf", "focal"]
     runs = runs_of_a_fold(tmp_path, {"crf": 0.8, "softmax": 0.79, "focal": 0.78, "sCR": 0.4})
-    assert sorted(promising(runs)) == ["crf", "focal", "softmax"]
+    assert sorted(select_promising(runs)) == ["crf", "focal", "softmax"]
 
 
 def test_with_more_folds_the_spread_over_trainings_counts_less(tmp_path):
     skills = {"crf": 0.66, "softmax": 0.58}
     scored = held_out(tmp_path, skills, folds=4, least=60)
-    runs = {n: Runs({c: read_run(p, LABELS) for c, p in cells.items()}) for n, cells in scored.items()}
+    runs = {
+        n: MethodRuns({c: read_run(p, LABELS) for c, p in cells.items()}) for n, cells in scored.items()
+    }
     several = decide(runs["softmax"], runs["crf"])
     counts = runs["softmax"].counts(), runs["crf"].counts()
     alone = compare(*counts, {MACRO: runs["crf"].metric})[MACRO]
@@ -222,7 +233,7 @@ def test_with_more_folds_the_spread_over_trainings_counts_less(tmp_path):
 
 def test_the_better_half_stays_in_the_race_even_if_it_is_behind(tmp_path):
     runs = runs_of_a_fold(tmp_path, {"crf": 0.9, "softmax": 0.4, "focal": 0.2})
-    assert promising(runs) == ["crf", "softmax"]
+    assert select_promising(runs) == ["crf", "softmax"]
 
 
 def raced(corpus, tmp_path, monkeypatch):
@@ -276,7 +287,7 @@ class Timed(Scored):
     def __init__(self, skills, monkeypatch, seconds, usual=15.0, failing=()):
         super().__init__(skills, failing=failing)
         self.by_name, self.usual, self.now = seconds, usual, 0.0
-        monkeypatch.setattr("spacy_longtail.studies.matrix.rounds.time.monotonic", lambda: self.now)
+        monkeypatch.setattr("spacy_longtail.studies.advice.race.time.monotonic", lambda: self.now)
 
     def __call__(self, trial, work, stop):
         seconds = self.by_name.get(trial.method.name, self.usual)
@@ -317,10 +328,28 @@ def test_no_trial_of_a_later_fold_starts_after_the_budget(corpus, tmp_path, monk
     starts = []
     runner = Slower({"ner": 0.3, "crf": 0.9}, monkeypatch, {})
 
-    *_, said = advised(corpus, tmp_path, monkeypatch, runner, minutes=10)
+    found, *_, said = advised(corpus, tmp_path, monkeypatch, runner, minutes=10)
 
     assert runner.now > 600 and max(starts) < 600
+    assert found.recommendation.method == "crf"
     assert any(text.startswith("No time is left for") for text in said)
+
+
+def test_a_better_method_is_recommended_even_if_the_baseline_used_up_the_budget(
+    corpus, tmp_path, monkeypatch
+):
+    class Slower(Timed):
+        def __call__(self, trial, work, stop):
+            self.usual = 900.0 if trial.corpus.name == "toy-fold-2" else 10.0
+            return super().__call__(trial, work, stop)
+
+    runner = Slower({"ner": 0.1, "crf": 0.95}, monkeypatch, {})
+
+    found, *_ = advised(corpus, tmp_path, monkeypatch, runner, minutes=10)
+
+    n_folds = by_method(runner)
+    assert (n_folds["ner"], n_folds["crf"]) == (3, 2)
+    assert found.recommendation.method == "crf"
 
 
 def test_advice_names_the_declared_types_without_a_mention(corpus, tmp_path, monkeypatch):
@@ -429,7 +458,7 @@ def test_only_the_transformer_has_the_steps_of_its_recipe(corpus, encoders):
 def test_a_record_has_the_steps_of_its_own_recipe(corpus, encoders, tmp_path, monkeypatch):
     _, plan = planned(corpus, None, {}, encoders)
 
-    records = Matrix(plan, tmp_path / "out").run(TrialOptions(), runner=Scored({}))
+    records = create_study(plan, tmp_path / "out").run(TrialOptions(), runner=Scored({}))
 
     steps = {record.method: record.steps for record in records.values()}
     assert steps[TRF] == 400 and steps["ner"] == plan.steps
@@ -470,7 +499,7 @@ def test_all_rounds_limit_each_trial_but_those_of_the_baseline(corpus, tmp_path,
         given.append((options.minutes, options.unlimited))
         return TRAIN(self, options, keys, Scored({}))
 
-    monkeypatch.setattr(Matrix, "run", limited)
+    monkeypatch.setattr(Study, "run", limited)
     candidates, plan = planned(corpus, 4, {"training.eval_frequency": 2})
     places = (tmp_path / "out", tmp_path / "recommended.cfg")
     advise(
@@ -482,11 +511,11 @@ def test_all_rounds_limit_each_trial_but_those_of_the_baseline(corpus, tmp_path,
 @pytest.mark.parametrize(("method", "limit"), [("ner", None), ("crf", 3.2)])
 def test_a_trial_is_limited_unless_its_method_is_not(method, limit, corpus, tmp_path, monkeypatch):
     limits = []
-    monkeypatch.setattr(run, "launch", lambda *arguments: limits.append(arguments[3]))
+    monkeypatch.setattr(study, "launch", lambda *arguments: limits.append(arguments[3]))
     _, plan = planned(corpus, 4, {"training.eval_frequency": 2})
     trial = next(trial for trial in plan.trials() if trial.method.name == method)
     options = TrialOptions(minutes=3.2, unlimited="ner")
-    run.run_trial(options, ["dev"], tmp_path / "k", trial, tmp_path / "work", lambda: None)
+    study.run_trial(options, ["dev"], tmp_path / "k", trial, tmp_path / "work", lambda: None)
     assert limits == [limit]
 
 
@@ -565,7 +594,7 @@ def failing(monkeypatch):
     """Trainings of softmax fail."""
     runner = Scored({"ner": 0.2, "crf": 0.9}, failing=("softmax",))
     monkeypatch.setattr(
-        Matrix, "run", lambda self, options, keys=None: TRAIN(self, options, keys, runner)
+        Study, "run", lambda self, options, keys=None: TRAIN(self, options, keys, runner)
     )
 
 
@@ -603,7 +632,7 @@ def test_folds_of_characters_keep_copies_together(tmp_path):
 
 def test_folds_that_exist_are_not_split_again(corpus, tmp_path, monkeypatch):
     found = write_folds(corpus, tmp_path / "out", 3)
-    monkeypatch.setattr(rounds, "load_docs", None)
+    monkeypatch.setattr(folds, "load_docs", None)
 
     assert write_folds(corpus, tmp_path / "out", 3) == found
 
@@ -611,7 +640,7 @@ def test_folds_that_exist_are_not_split_again(corpus, tmp_path, monkeypatch):
 def test_a_folder_that_cannot_be_written_to_is_refused_before_the_corpus_is_read(
     corpus, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(rounds, "load_docs", None)
+    monkeypatch.setattr(folds, "load_docs", None)
     write_files(tmp_path / "other", {"thesis.txt": "x"})
     with pytest.raises(ValueError, match="L437"):
         write_folds(corpus, tmp_path / "other", 3)
@@ -629,7 +658,7 @@ def test_a_plan_on_folds_has_each_method_on_each_fold(corpus, tmp_path):
         assert not set(parts["train"]) & {*parts["dev"], *parts["test"]}
         held += parts["test"]
     assert sorted(held) == sorted(texts(corpus / "train.spacy") + texts(corpus / "dev.spacy"))
-    matrix = Matrix(cut, tmp_path / "out", inputs=[corpus])
+    matrix = create_study(cut, tmp_path / "out", inputs=[corpus])
     records = matrix.run(TrialOptions(), runner=Scored({"ner": 0.1, "crf": 0.95}))
     summary = summarize_trials(matrix, records, folds)
     (found,) = summary.corpora

@@ -8,15 +8,15 @@ import srsly
 
 from spacy_longtail.corpus.statistics import Statistics
 from spacy_longtail.evaluation.significance import mention_counts
-from spacy_longtail.studies.matrix.advice import choose_candidates
-from spacy_longtail.studies.matrix.candidates import Candidate, plan_of
-from spacy_longtail.studies.matrix.curves import read_curves
-from spacy_longtail.studies.matrix.pretrained_candidates import find_pretrained
-from spacy_longtail.studies.matrix.recommendation import recommend
-from spacy_longtail.studies.matrix.summary import summarize_trials
-from spacy_longtail.studies.matrix.writing import summary_tables, write_matrix_report
+from spacy_longtail.studies.advice.advice import choose_candidates
+from spacy_longtail.studies.advice.candidates import Candidate, plan_comparison
+from spacy_longtail.studies.advice.pretrained_candidates import find_pretrained
+from spacy_longtail.studies.comparison.curves import read_curves
+from spacy_longtail.studies.comparison.recommendation import recommend
+from spacy_longtail.studies.comparison.summary import summarize_trials
+from spacy_longtail.studies.comparison.writing import summary_tables, write_matrix_report
 from spacy_longtail.studies.trials.plan import read_plan
-from spacy_longtail.studies.trials.run import Matrix, TrialOptions
+from spacy_longtail.studies.trials.study import TrialOptions, create_study
 from tests.trials import ENDED, LABELS, RISING, Scored, evaluation, record_of
 from tests.util import (
     corpus_statistics_of,
@@ -177,7 +177,7 @@ def corpus(tmp_path):
 
 def run(corpus, output, runner, **given):
     given = {"steps": 4, "settings": {"training.eval_frequency": 2}, "corpora": [str(corpus)], **given}
-    matrix = Matrix(read_plan("quick", given), output)
+    matrix = create_study(read_plan("quick", given), output)
     return matrix, matrix.run(TrialOptions(), runner=runner)
 
 
@@ -284,7 +284,7 @@ def test_a_candidate_has_the_name_of_its_method(choices, name):
     settings = {"training.dropout": 0.3} if "encoder" in choices else {}
     candidate = Candidate(choices, "Why not.", settings, {})
 
-    plan = plan_of([candidate], Path("corpus"))
+    plan = plan_comparison([candidate], Path("corpus"))
 
     assert candidate.name == plan.methods[0].name == name
 
@@ -292,7 +292,7 @@ def test_a_candidate_has_the_name_of_its_method(choices, name):
 def test_the_encoder_of_the_project_is_tried(corpus, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # an empty folder
     monkeypatch.setattr(
-        "spacy_longtail.studies.matrix.pretrained_candidates.installed_transformers", lambda lang: []
+        "spacy_longtail.studies.advice.pretrained_candidates.installed_transformers", lambda lang: []
     )
     said = []
     assert find_pretrained(corpus, said.append) == ["en_longtail_cnn"]

@@ -9,7 +9,8 @@ from spacy.util import load_config, load_model_from_config
 from spacy_longtail.heads.outputs import output_of
 from spacy_longtail.layers.described import is_described
 from spacy_longtail.studies.configs.compose import compose, known_choices, read_base
-from spacy_longtail.studies.trials.plan import Draw, presets, read_plan
+from spacy_longtail.studies.trials.plan import list_presets, read_plan
+from spacy_longtail.studies.trials.trial import Draw
 from tests.util import config_file, new_file, tiny_bert
 
 ROOT = Path(__file__).parents[2]
@@ -89,7 +90,7 @@ PRESETS = [*PAPERS, "quick", "quick-transformers"]
 @pytest.mark.parametrize("name", PRESETS)
 def test_presets_are_plans(name):
     found = read_plan(name)
-    assert presets() == PRESETS and found.baseline in names(found)
+    assert list_presets() == PRESETS and found.baseline in names(found)
     assert bool(found.corpora) == (name in PAPERS)
     assert all(m.config["training"]["max_steps"] == found.steps for m in found.methods)
     short = read_plan(name, {"steps": 300, "corpora": ["x"]})

@@ -25,8 +25,8 @@ from spacy_longtail.evaluation.report.systems import (
     read_runs,
     read_statistics,
 )
-from spacy_longtail.studies.matrix.curves import Curves
-from spacy_longtail.studies.matrix.summary import CorpusSummary, Summary
+from spacy_longtail.studies.comparison.curves import Curves
+from spacy_longtail.studies.comparison.summary import CorpusSummary, Summary
 from tests.reports import KEYS, LABELS, TAIL, WEAK, evaluation, report_of, scores_of, statistics, write
 from tests.trials import RISING
 from tests.util import documents_of, new_file

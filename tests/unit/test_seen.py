@@ -9,9 +9,9 @@ from thinc.api import Config
 
 from spacy_longtail.encoders import TRANSFORMERS, check_encoder
 from spacy_longtail.pipes.sources import sources_of
-from spacy_longtail.studies.matrix import pretrained_candidates
-from spacy_longtail.studies.matrix.advice import find_candidates
-from spacy_longtail.studies.matrix.pretrained_candidates import find_pretrained
+from spacy_longtail.studies.advice import pretrained_candidates
+from spacy_longtail.studies.advice.advice import find_candidates
+from spacy_longtail.studies.advice.pretrained_candidates import find_pretrained
 from spacy_longtail.training import pretrained
 from spacy_longtail.training.pretrained import (
     MIN_WORDS,

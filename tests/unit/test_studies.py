@@ -7,8 +7,8 @@ import typer
 
 from spacy_longtail.cli.options import read_numbers, read_settings
 from spacy_longtail.studies.trials.plan import read_plan
-from spacy_longtail.studies.trials.run import Matrix
 from spacy_longtail.studies.trials.store import TrialStore
+from spacy_longtail.studies.trials.study import Study, create_study
 from tests.trials import Scored, record_of
 from tests.util import numbered, refused, run_app, toy_corpus
 
@@ -61,7 +61,7 @@ def test_a_matrix_lists_its_trials(options, named, corpus, tmp_path):
 
 def test_trials_are_listed_with_their_status(corpus, tmp_path):
     output, given = tmp_path / "out", {"steps": 100, "seeds": [0, 1]}
-    (key, *others) = Matrix(read_plan("quick", {**given, "corpora": [str(corpus)]}), output).trials
+    (key, *others) = create_study(read_plan("quick", {**given, "corpora": [str(corpus)]}), output).trials
     (output / "work" / key).mkdir(parents=True)
     TrialStore(output).finish(output / "work" / key, record_of(key))
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
@@ -77,7 +77,7 @@ def stored(corpus, tmp_path):
 
     def store(status, **more):
         plan = read_plan("quick", {"steps": 100, "seeds": [0], "corpora": [str(corpus)]})
-        key = next(iter(Matrix(plan, tmp_path / "out").trials))
+        key = next(iter(create_study(plan, tmp_path / "out").trials))
         (tmp_path / "out" / "work" / key).mkdir(parents=True)
         record = record_of(key, status=status, **more)
         TrialStore(tmp_path / "out").finish(tmp_path / "out" / "work" / key, record)
@@ -108,8 +108,8 @@ def test_a_trial_that_ran_out_of_time_is_listed_as_open_with_a_larger_limit(corp
 
 def test_the_progress_of_a_matrix_names_the_held_out_fold(corpus, tmp_path, monkeypatch):
     pytest.importorskip("scipy")
-    train = Matrix.run
-    monkeypatch.setattr(Matrix, "run", lambda self, options: train(self, options, None, Scored({})))
+    train = Study.run
+    monkeypatch.setattr(Study, "run", lambda self, options: train(self, options, None, Scored({})))
     options = ("--steps", "4", "--set", "training.eval_frequency=2", "--seeds", "0", "--folds", "3")
 
     said = run_app("matrix", "quick", corpus, "-o", tmp_path / "out", *options).stderr
@@ -135,6 +135,11 @@ def test_too_few_steps_are_refused_by_the_name_of_the_option(corpus, tmp_path):
     refused(call, "--set training.eval_frequency=20", tmp_path / "out")
 
 
+def test_a_dry_run_refuses_more_folds_than_the_corpus_has_documents(corpus, tmp_path):
+    call = ["recommend", corpus, "-o", tmp_path / "out", "--folds", "100", "--dry-run"]
+    refused(call, "L440", tmp_path / "out")
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -147,7 +152,12 @@ def test_too_few_steps_are_refused_by_the_name_of_the_option(corpus, tmp_path):
         (("paper-auc", "CORPUS", "--sizes", "4", "--folds", "3"), "L470"),
         (("quick", "CORPUS", "--steps", "20"), "L581"),
         (("quick", "CORPUS", "--steps", "0"), "--steps"),
-        (("quick", "CORPUS", "--steps", "100", "--set", "components.ner.haed=crf"), "L480"),
+        (
+            ("quick", "CORPUS", "--steps", "100", "--set", "components.ner.haed=crf"),
+            "[L438] the method 'ner'",
+        ),
+        (("quick", "CORPUS", "--set", "training.patience=50"), "[L581] --set 'training.patience'"),
+        (("quick", "CORPUS", "--set", "system.seed=3"), "every trial gets it from 'seeds' of the plan"),
     ],
 )
 def test_bad_studies_are_refused(options, message, corpus, tmp_path):

@@ -8,12 +8,20 @@ import shutil
 import pytest
 import spacy
 from spacy.tokens import DocBin
+from thinc.api import Config
 
 from spacy_longtail.studies.configs.compose import read_base
 from spacy_longtail.studies.trials import store
-from spacy_longtail.studies.trials.plan import Trial, TrialMethod, read_plan
+from spacy_longtail.studies.trials.plan import read_plan
 from spacy_longtail.studies.trials.process import ProcessEnd
-from spacy_longtail.studies.trials.store import TrialStore, code_version, corpus_version, trial_key
+from spacy_longtail.studies.trials.store import (
+    TrialStore,
+    code_version,
+    config_content,
+    corpus_version,
+    trial_key,
+)
+from spacy_longtail.studies.trials.trial import Trial, TrialMethod
 from spacy_longtail.training.provenance import json_checksum
 from tests.trials import record_of
 from tests.util import SENTENCES, new_file, parse, toy_corpus, write_files
@@ -57,6 +65,30 @@ def test_a_path_that_exists_has_one_key_however_it_is_written(start, tmp_path, c
         for before in ("", start.format(cwd=tmp_path))
     )
     assert plain == written
+
+
+def test_a_file_in_a_list_counts_by_its_content(tmp_path, corpus):
+    def key():
+        store.content_of.cache_clear()
+        return keys_of(tmp_path, corpus, settings={"nlp.files": [str(tmp_path / "names.txt")]})
+
+    new_file(tmp_path / "names.txt", "Oslo")
+    before = key()
+    new_file(tmp_path / "names.txt", "Bergen")
+
+    assert key() != before
+
+
+def test_lists_without_paths_are_in_the_key_as_they_are():
+    config = {"nlp": {"pipeline": ["tok2vec", "ner"], "sizes": [1, 0.5, None], "more": ({"x": "a/b"},)}}
+
+    content = config_content(Config(config))
+
+    assert content == {
+        "nlp": {"pipeline": ["tok2vec", "ner"], "sizes": [1, 0.5, None], "more": [{"x": "a/b"}]},
+        "paths": {},
+        "files": {},
+    }
 
 
 def test_a_trial_keeps_its_key(tmp_path, corpus):
@@ -145,6 +177,30 @@ def test_a_failed_trial_can_be_replaced_and_a_finished_one_cannot(tmp_path):
     assert log(tmp_path, "k") == "done" and TrialStore(tmp_path).records()["k"].status == "done"
 
 
+@pytest.mark.parametrize("status", ["done", "failed"])
+def test_a_trial_that_another_process_just_finished_is_accepted(status, tmp_path, monkeypatch):
+    def too_late(here, there):
+        monkeypatch.undo()
+        end(tmp_path, "k", status, name="other")
+        raise OSError(39, "Directory not empty")
+
+    monkeypatch.setattr(store.os, "rename", too_late)
+
+    end(tmp_path, "k", status, name="own")
+
+    assert log(tmp_path, "k") == "other"
+
+
+def test_a_trial_that_cannot_be_stored_is_an_error(tmp_path, monkeypatch):
+    def fail(here, there):
+        raise OSError(13, "Permission denied")
+
+    monkeypatch.setattr(store.os, "rename", fail)
+
+    with pytest.raises(ValueError, match=r"L432.*Permission denied"):
+        end(tmp_path, "k")
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"key": "other"}', "\0\0"])
 def test_an_invalid_record_is_ignored_with_a_warning(text, tmp_path):
     end(tmp_path, "k")
@@ -174,6 +230,21 @@ def train(output, ending, *folders, **given):
 def test_a_trial_that_is_not_done_keeps_no_checkpoints(ending, tmp_path):
     folders = [".longtail-model-abcdefgh/new/model", "model.stopped", "model"]
     assert train(tmp_path, ending, *folders, keep_model=True) == ["record.json"]
+
+
+@pytest.mark.parametrize("folder", ["model.stopped", ".longtail-model-abcdefgh/new/model", "model"])
+def test_the_curve_of_a_failed_training_is_kept(folder, tmp_path):
+    def start(work):
+        line = {"step": 2, "scores": {"ents_macro_f": 50.0}}
+        new_file(work / folder / "curve.jsonl", f"{json.dumps(line)}\n")
+        return ProcessEnd("failed", 1.0, "Kaboom")
+
+    trial = Trial(tmp_path, TrialMethod("crf", {}, read_base(None)), 0, None)
+
+    record = TrialStore(tmp_path).train("k", trial, start, steps=4)
+
+    assert record.curve == [{"step": 2, "ents_macro_f": 0.5}]
+    assert (TrialStore(tmp_path).place("k") / "curve.jsonl").is_file()
 
 
 def test_the_working_folder_of_another_process_is_left_alone(tmp_path):

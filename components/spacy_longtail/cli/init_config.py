@@ -11,7 +11,13 @@ from ..errors import Errors
 from ..output.console import echo
 from ..output.targets import check_file
 from ..output.writing import write_file
-from ..studies.configs.recipes import corpus_config, in_language, named_recipe, read_recipes, written
+from ..studies.configs.recipes import (
+    choose_transformer,
+    corpus_config,
+    format_recipe,
+    named_recipe,
+    read_recipes,
+)
 from ..training.provenance import shell_path
 from .app import TRAINING_PANEL, app, print_table
 
@@ -50,7 +56,7 @@ def init_config(
     if output.exists() and not force:
         raise ValueError(Errors.L437.format(path=output, problem="it exists and --force is not set"))
     if corpus is not None and "transformer" in recipe.options:
-        recipe = in_language(recipe, read_types(corpus).lang)
+        recipe = choose_transformer(recipe, read_types(corpus).lang)
     needed = f" {recipe.options}" if recipe.options else ""
     use = (
         f"longtail train {shell_path(output)} {shell_path(corpus) if corpus else 'CORPUS'} "
@@ -58,7 +64,7 @@ def init_config(
     )
     if corpus is not None:
         use = f"{use}` or `spacy train {shell_path(output)} --output OUTPUT{needed}"
-    write_file(output, written(recipe, corpus_config(recipe, corpus), f"Train it with `{use}`."))
+    write_file(output, format_recipe(recipe, corpus_config(recipe, corpus), f"Train it with `{use}`."))
     msg.good(f"{output}: {first_sentence(recipe.comment)}")
     echo(f"Train it with: {use.replace('`', '')}")
     if corpus is None:

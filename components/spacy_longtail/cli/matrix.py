@@ -11,11 +11,11 @@ from typer import Argument, Option
 
 from ..extras import require
 from ..output.console import echo, number
-from ..studies.matrix.rounds import HELD_OUT, fold_plan
-from ..studies.matrix.summary import summarize_trials
-from ..studies.matrix.writing import summary_tables, write_matrix_report
-from ..studies.trials.plan import presets, read_plan
-from ..studies.trials.run import Matrix, TrialOptions
+from ..studies.comparison.folds import HELD_OUT, fold_plan
+from ..studies.comparison.summary import summarize_trials
+from ..studies.comparison.writing import summary_tables, write_matrix_report
+from ..studies.trials.plan import list_presets, read_plan
+from ..studies.trials.study import TrialOptions, create_study
 from .app import METHOD_PANEL, Code, GpuId, Json, app, print_json
 from .boundary import FAILED, tell_failures
 from .options import DryRun, Minutes, Output, Retry, Set, Steps, Workers, read_numbers, read_settings
@@ -23,7 +23,7 @@ from .options import DryRun, Minutes, Output, Retry, Set, Steps, Workers, read_n
 
 @app.command(rich_help_panel=METHOD_PANEL)
 def matrix(
-    plan: Annotated[str, Argument(help=f"Plan: a YAML file or a preset ({', '.join(presets())}).")],
+    plan: Annotated[str, Argument(help=f"Plan: a YAML file or a preset ({', '.join(list_presets())}).")],
     corpora: Annotated[
         list[Path] | None,
         Argument(help="Folders of converted corpora.", show_default="those of the plan"),
@@ -79,7 +79,6 @@ def matrix(
         minutes=minutes,
         keep_models=keep_models,
         retry_failed=retry_failed,
-        test_name="test" if folds is None else HELD_OUT,
     )
     with TemporaryDirectory(prefix="longtail-") as place:
         # trials are identified by their data, so a dry run needs the folds
@@ -87,19 +86,20 @@ def matrix(
         plan_on_folds, folds_by_corpus = (
             (read, None) if folds is None else fold_plan(read, target, folds)
         )
-        matrix_trials = Matrix(plan_on_folds, output, inputs=read.corpora)
+        test_name = "test" if folds is None else HELD_OUT
+        study = create_study(plan_on_folds, output, read.corpora, test_name)
         if dry_run:
-            trials = matrix_trials.listed(options)
+            trials = study.list_trials(options)
             if as_json:
                 return print_json({"trials": trials})
             for trial in trials:
                 echo(f"{trial['key']}  {trial['title']}, {trial['status']}")
             return echo(f"{number(len(trials), 'trial')}, {plan_on_folds.schedule}")
-    records = matrix_trials.run(options)
-    summary = summarize_trials(matrix_trials, records, folds_by_corpus)
-    page = write_matrix_report(summary, matrix_trials.output / "report") if summary.corpora else None
+    records = study.run(options)
+    summary = summarize_trials(study, records, folds_by_corpus)
+    page = write_matrix_report(summary, output / "report") if summary.corpora else None
     if as_json:
-        listed = [records[key].data() for key in matrix_trials.trials if key in records]
+        listed = [records[key].data() for key in study.trials if key in records]
         sys.stdout.write(f"{json.dumps(listed)}\n")
     else:
         sys.stdout.write(summary_tables(summary))

@@ -2,17 +2,19 @@
 
 import os
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 from typer import Option
 from wasabi import msg
 
 from ..output.console import echo
-from ..studies.matrix.advice import N_FOLDS, advise, comparison_line, find_candidates
-from ..studies.matrix.candidates import plan_of
-from ..studies.matrix.pretrained_candidates import find_pretrained, needs_torch
-from ..studies.matrix.writing import summary_tables, write_matrix_report
-from ..studies.trials.run import TrialOptions
+from ..studies.advice.advice import N_FOLDS, advise, describe_comparison, find_candidates
+from ..studies.advice.candidates import plan_comparison
+from ..studies.advice.pretrained_candidates import find_pretrained, needs_torch
+from ..studies.comparison.folds import fold_plan
+from ..studies.comparison.writing import summary_tables, write_matrix_report
+from ..studies.trials.study import TrialOptions
 from ..training.provenance import shell_path
 from .app import METHOD_PANEL, Code, Corpus, GpuId, Json, app, print_json, say
 from .boundary import tell_failures
@@ -83,14 +85,17 @@ def recommend(
     target = config or output / "recommended.cfg"
     encoders = [pretrained] if pretrained else find_pretrained(corpus, say)
     candidates = find_candidates(corpus, encoders, transformer)
-    plan = plan_of(candidates, corpus, read_settings(settings), steps)
+    plan = plan_comparison(candidates, corpus, read_settings(settings), steps)
+    if dry_run:  # the corpus may not have enough documents
+        with TemporaryDirectory(prefix="longtail-") as place:
+            fold_plan(plan, Path(place), folds)
     listed = [{"method": own.name, "choices": own.choices, "why": own.why} for own in candidates]
     if dry_run and as_json:
         return print_json({"candidates": listed})
     if dry_run:
         for candidate in candidates:
             echo(f"{candidate.name}: {candidate.why}")
-        return echo(comparison_line(len(candidates), plan.schedule, folds, minutes))
+        return echo(describe_comparison(len(candidates), plan.schedule, folds, minutes))
     default = default_workers(bool(transformer) or any(map(needs_torch, encoders)), gpu_id)
     options = TrialOptions(workers=workers or default, gpu_id=gpu_id, retry_failed=retry_failed)
     advice = advise(

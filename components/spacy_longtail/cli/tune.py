@@ -8,8 +8,9 @@ from wasabi import msg
 
 from ..errors import Errors
 from ..output.console import echo, number, percent
-from ..studies.trials.run import TrialOptions
-from ..studies.tuning.search import Search, best_of, cannot_search
+from ..studies.trials.study import TrialOptions
+from ..studies.tuning.parameters import cannot_search
+from ..studies.tuning.search import best_of, create_search
 from .app import METHOD_PANEL, Code, Corpus, GpuId, Json, app, print_json, print_table
 from .options import Minutes, Output, Retry, Seed, Set, Steps, read_settings
 
@@ -52,7 +53,7 @@ def tune(
                 "--steps and --set training.max_steps set the same value.", "Use --steps only."
             )
         given["training.max_steps"] = steps
-    search = Search(config, given, searched, corpus, output, seed)
+    search = create_search(config, given, searched, corpus, output, seed)
     names = [parameter.name for parameter in search.parameters]
     if dry_run:
         search.check()
@@ -85,7 +86,7 @@ def tune(
     rows = [
         (
             trial.number,
-            *(str(trial.values.get(name, "-")) for name in names),
+            *(str(trial.values[name]) for name in names),
             percent(trial.score),
             trial.status,
             ", ".join(["baseline"] * trial.is_baseline + ["best"] * (trial.number == best.number)),

@@ -15,6 +15,7 @@ from ..errors import Errors, Warnings
 
 NEW = ".longtail-"  # prefix of temporary files and folders
 RANDOM = r"\w{8}"  # suffix that tempfile adds
+STOPPED = ".stopped"  # suffix of a folder whose content is unfinished; see `set_aside`
 INSIDE = "new"  # the new content, in a temporary folder
 MAX_NAME = 40  # characters of the target's name in the name of a temporary folder
 
@@ -123,7 +124,7 @@ def set_aside(new: Path, target: Path) -> Path:
     RETURNS (Path): The folder in which the content is kept.
     """
     target = target.resolve()
-    names = (f"{target.name}.stopped" + f"-{n}" * (n > 1) for n in count(1))
+    names = (f"{target.name}{STOPPED}" + f"-{n}" * (n > 1) for n in count(1))
     aside = next(path for name in names if not (path := target.with_name(name)).exists())
     with coded_io(aside):
         aside.parent.mkdir(parents=True, exist_ok=True)

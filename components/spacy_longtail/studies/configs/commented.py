@@ -12,7 +12,7 @@ from ...types import Block
 WIDTH = 98  # of comments, without the sign
 
 
-def commented(config: Config, head: Iterable[str], comments: Mapping[str, str]) -> str:
+def format_config(config: Config, head: Iterable[str], comments: Mapping[str, str]) -> str:
     """Return the text of a config with comments, which `Config.to_str` cannot write.
 
     config (Config): The config, not interpolated. Deprecated settings that are null are omitted.

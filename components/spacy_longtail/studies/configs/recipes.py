@@ -14,7 +14,7 @@ from ...errors import Errors
 from ...faults import message_of
 from ...training.filling import corpus_values, with_defaults
 from ...types import Overrides
-from .commented import WIDTH, commented
+from .commented import WIDTH, format_config
 from .compose import HERE, apply, block_of, compose, known_choices, read_base
 
 VARIABLES = ("paths", "longtail")  # sections with values to which other sections refer
@@ -58,7 +58,7 @@ def named_recipe(name: str) -> Recipe:
     return recipes[names[0]]
 
 
-def in_language(recipe: Recipe, lang: str) -> Recipe:
+def choose_transformer(recipe: Recipe, lang: str) -> Recipe:
     """Return a recipe over a published transformer with one that spaCy recommends for a language.
 
     recipe (Recipe): A recipe that needs --paths.transformer.
@@ -75,7 +75,7 @@ def in_language(recipe: Recipe, lang: str) -> Recipe:
     )
 
 
-def written(recipe: Recipe, config: Config, use: str) -> str:
+def format_recipe(recipe: Recipe, config: Config, use: str) -> str:
     """Return the text of a config with the comments of its recipe.
 
     recipe (Recipe): The recipe.
@@ -83,7 +83,7 @@ def written(recipe: Recipe, config: Config, use: str) -> str:
     use (str): Lines that say how to train it.
     RETURNS (str): The text.
     """
-    return commented(
+    return format_config(
         config,
         head=[*wrap(recipe.comment, WIDTH), *use.splitlines()],
         comments={**_table()["comments"], **recipe.comments},
@@ -122,10 +122,10 @@ def with_corpus_and_defaults(config: Config, corpus: Path, name: str) -> Config:
 def make_config(recipe: Recipe) -> Config:
     """Return a recipe's config with all defaults filled in, not interpolated."""
     table, known = _table()["choices"], known_choices()
-    picked = {
+    choices = {
         axis: {**known[axis], **table.get(axis, {})}[choice] for axis, choice in recipe.choices.items()
     }
-    config = compose(read_base(None), picked, recipe.settings)
+    config = compose(read_base(None), choices, recipe.settings)
     for block, key in (block_of(config, name) for name in recipe.without):
         if block:
             del block[key]

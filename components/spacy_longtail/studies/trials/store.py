@@ -3,6 +3,7 @@
 The commands `matrix`, `recommend` and `tune` keep their trials in such folders.
 """
 
+import itertools
 import json
 import os
 import platform
@@ -23,7 +24,7 @@ from ...corpus.names import NAMES
 from ...corpus.parts import checksum, checksums, part_path
 from ...errors import Errors, Warnings
 from ...output.console import number
-from ...output.writing import coded_io, in_progress, write_file
+from ...output.writing import STOPPED, coded_io, in_progress, write_file
 from ...training.provenance import (
     BEST,
     CURVE_FILE,
@@ -37,8 +38,8 @@ from ...training.provenance import (
     with_short_paths,
 )
 from ...training.startup import imported_code
-from .plan import Draw, Trial, title_of
 from .process import MODEL, ProcessEnd
+from .trial import Draw, Trial, title_of
 
 RECORD = "record.json"
 FOLDER = "trials"
@@ -157,6 +158,8 @@ def _by_content(value: object, section: str = "") -> object:
     """Return a config value with checksums instead of paths that exist. section (str): Its own."""
     if isinstance(value, Mapping):
         return {key: _by_content(inner, section or key) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_by_content(inner, section) for inner in value]
     text = str(value)
     may_be_file = section == "paths" or "/" in text or Path(text).suffix
     return (content_of(text) if may_be_file else "") or value
@@ -175,6 +178,11 @@ def trial_key(config: Config, corpus: CorpusVersion, **more: object) -> str:
     )
 
 
+def _training_folders(work: Path) -> list[Path]:
+    """Return the folders where the files of a running, finished or failed training may be."""
+    return [*in_progress(work / MODEL), work / MODEL, *sorted(work.glob(f"{MODEL}{STOPPED}*"))]
+
+
 def read_points(work: Path) -> dict[int, float]:
     """Return macro F1 on dev by step, of a training that may still be running.
 
@@ -182,7 +190,7 @@ def read_points(work: Path) -> dict[int, float]:
     RETURNS (Dict[int, float]): Scores in [0, 1] of all evaluations so far.
     """
     points: dict[int, float] = {}
-    for folder in (*in_progress(work / MODEL), work / MODEL):
+    for folder in _training_folders(work):
         with suppress(FileNotFoundError):  # the folder is renamed when the training is done
             points |= {int(p["step"]): p[DEV_SCORE] for p in read_curve(folder / BEST) if DEV_SCORE in p}
     return points
@@ -258,9 +266,9 @@ class TrialStore:
                 work.mkdir(parents=True)
                 end = start(work)
                 curve = [{"step": step, DEV_SCORE: f} for step, f in read_points(work).items()]
-                for name in (RUN_FILE, CURVE_FILE):
+                for folder, name in itertools.product(_training_folders(work), (RUN_FILE, CURVE_FILE)):
                     with suppress(FileNotFoundError):
-                        shutil.copy(work / MODEL / name, work / name)
+                        shutil.copy(folder / name, work / name)
                 kept = MODEL if keep_model and end.status == "done" else ""
                 for folder in (path for path in work.iterdir() if path.is_dir() and path.name != kept):
                     shutil.rmtree(folder, ignore_errors=True)  # also of a training that was killed
@@ -318,7 +326,12 @@ class TrialStore:
             before = _read(target / RECORD)
             if before is None or not before.is_done:  # another process may have been faster
                 shutil.rmtree(target, ignore_errors=True)  # an earlier failure
-                os.rename(work, target)
+                try:
+                    os.rename(work, target)
+                except OSError:
+                    other = _read(target / RECORD)  # of a process that has just finished the trial
+                    if other is None or (record.is_done and not other.is_done):
+                        raise
 
 
 def _is_another_process(pid: int) -> bool:

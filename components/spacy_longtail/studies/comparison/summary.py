@@ -1,7 +1,7 @@
 """Summary of a plan's finished trials, by corpus."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,10 +11,10 @@ from ...evaluation.convergence import rising_of
 from ...evaluation.report import read_report
 from ...evaluation.report.comparison import Report
 from ...evaluation.report.systems import MeanAndStd, mean, over_seeds, read_run
-from ..trials.plan import Trial
-from ..trials.run import Matrix
 from ..trials.store import TrialRecord
+from ..trials.study import Study
 from .curves import Curves, read_curves
+from .folds import FoldsByCorpus
 from .recommendation import Cell, Recommendation, recommend, recommend_by_folds
 
 COLUMNS = {  # part and score of a record, by column of the tables
@@ -29,8 +29,6 @@ FOLD_COLUMNS = {  # of plans on folds, whose test part is the held-out fold
     "micro, held out": ("test", "ents_f"),
     "macro, dev": ("dev", "ents_macro_f"),
 }
-
-FoldsByCorpus = Mapping[Path, list[Path]]
 
 
 class MethodRow(NamedTuple):
@@ -69,84 +67,85 @@ class Summary(NamedTuple):
 
 
 def summarize_trials(
-    matrix: Matrix,
+    study: Study,
     records: Mapping[str, TrialRecord],
     folds: FoldsByCorpus | None = None,
-    trials: Mapping[str, Trial] | None = None,
+    dropped: Collection[str] = (),
 ) -> Summary:
     """Summarize the finished trials of a plan.
 
-    matrix (Matrix): Trials of the plan.
+    study (Study): Trials of the plan.
     records (Mapping[str, TrialRecord]): Records of trials by content key.
     folds (Optional[Mapping[Path, List[Path]]]): Folds of each corpus, for a plan on folds.
-    trials (Optional[Mapping[str, Trial]]): Trials to summarize, by content key. By default all
-        trials of the plan.
+    dropped (Collection[str]): Methods that were dropped after a fold, which are not recommended.
     RETURNS (Summary): Scores, tests and recommendations. The latter do not use the test part.
     """
-    trials = matrix.trials if trials is None else trials
-    ended = {key: trial for key, trial in trials.items() if key in records}
-    failed = [trial for key, trial in ended.items() if not records[key].is_done]
+    ended = {
+        key: trial for key, trial in study.trials.items() if key in records and records[key].is_done
+    }
     done = {
-        path: {k: records[k] for k, t in ended.items() if t.corpus == path and records[k].is_done}
-        for path in matrix.plan.corpora
+        path: {key: records[key] for key, trial in ended.items() if trial.corpus == path}
+        for path in study.plan.corpora
     }
     if folds is None:
-        corpora = [_corpus(path, matrix, own) for path, own in done.items() if own]
+        corpora = [_summarize_corpus(path, study, own) for path, own in done.items() if own]
     else:
         parts = {path: {fold: done[fold] for fold in keys} for path, keys in folds.items()}
-        corpora = [_folded(path, matrix, by, failed) for path, by in parts.items() if any(by.values())]
+        corpora = [
+            _summarize_folds(path, study, by, dropped) for path, by in parts.items() if any(by.values())
+        ]
     return Summary(
-        schedule=matrix.plan.schedule,
-        baseline=matrix.plan.baseline,
+        schedule=study.plan.schedule,
+        baseline=study.plan.baseline,
         corpora=corpora,
-        n_trials=len(trials),
+        n_trials=len(study.trials),
         failed=[record for record in records.values() if not record.is_done],
-        missing=len(trials) - len(records),
+        missing=len(study.trials) - len(records),
         columns=tuple(COLUMNS if folds is None else FOLD_COLUMNS),
         on_folds=folds is not None,
     )
 
 
-def _folded(
+def _summarize_folds(
     path: Path,
-    matrix: Matrix,
+    study: Study,
     records: Mapping[Path, Mapping[str, TrialRecord]],
-    failed: Sequence[Trial],
+    dropped: Collection[str],
 ) -> CorpusSummary:
     """Summarize the trials on the folds of a corpus. Scores are means over folds and seeds.
 
     path (Path): Folder of the corpus.
-    matrix (Matrix): Trials of the plan.
+    study (Study): Trials of the plan.
     records (Mapping[Path, Mapping[str, TrialRecord]]): Finished trials by fold and content key.
-    failed (Sequence[Trial]): Failed trials.
+    dropped (Collection[str]): Methods that were dropped after a fold.
     """
-    rows = _rows([r for group in records.values() for r in group.values()], FOLD_COLUMNS)
+    rows = _make_rows([r for group in records.values() for r in group.values()], FOLD_COLUMNS)
     places = {fold: i for i, fold in enumerate(records)}
     held_out: defaultdict[str, dict[Cell, Path]] = defaultdict(dict)
     for fold, group in records.items():
         for key, record in group.items():
-            held_out[record.method][places[fold], record.seed] = matrix.store.place(key) / "test.json"
-    if matrix.plan.baseline not in held_out:
+            held_out[record.method][places[fold], record.seed] = study.store.place(key) / "test.json"
+    if study.plan.baseline not in held_out:
         return CorpusSummary(path.name, rows)
-    failed_cells = {
-        name: [
-            (places[t.corpus], t.seed) for t in failed if t.corpus in places and t.method.name == name
-        ]
-        for name in held_out
-    }
-    labels, baseline = read_types(path).labels, matrix.plan.baseline
+    labels, baseline = read_types(path).labels, study.plan.baseline
     return CorpusSummary(
         path.name,
         rows,
-        recommendation=recommend_by_folds(held_out, labels, baseline, len(records), failed_cells),
+        recommendation=recommend_by_folds(held_out, labels, baseline, len(records), dropped),
     )
 
 
-def _corpus(path: Path, matrix: Matrix, records: Mapping[str, TrialRecord]) -> CorpusSummary:
-    rows, labels = _rows(list(records.values()), COLUMNS), read_types(path).labels
-    baseline = matrix.plan.baseline
-    if matrix.plan.draws:
-        counts = {key: read_run(matrix.store.place(key) / "test.json", labels).counts for key in records}
+def _summarize_corpus(path: Path, study: Study, records: Mapping[str, TrialRecord]) -> CorpusSummary:
+    """Summarize the trials on one corpus: with samples their learning curves, else a report.
+
+    path (Path): Folder of the corpus.
+    study (Study): Trials of the plan.
+    records (Mapping[str, TrialRecord]): Finished trials by content key.
+    """
+    rows, labels = _make_rows(list(records.values()), COLUMNS), read_types(path).labels
+    baseline = study.plan.baseline
+    if study.plan.draws:
+        counts = {key: read_run(study.store.place(key) / "test.json", labels).counts for key in records}
         kinds = ("macro", "micro") if len(labels) > 1 else ("macro",)  # equal for a single type
         curves = [
             read_curves([*records.values()], baseline, lambda r: counts[r.key], kind) for kind in kinds
@@ -156,9 +155,9 @@ def _corpus(path: Path, matrix: Matrix, records: Mapping[str, TrialRecord]) -> C
         return CorpusSummary(path.name, rows)
     dev: defaultdict[str, dict[int, Path]] = defaultdict(dict)
     for key, record in records.items():
-        dev[record.method][record.seed] = matrix.store.place(key) / "dev.json"
+        dev[record.method][record.seed] = study.store.place(key) / "dev.json"
     statistics = ConvertedCorpus(path).statistics
-    evaluations = [matrix.store.place(key) / "test.json" for key in records]
+    evaluations = [study.store.place(key) / "test.json" for key in records]
     return CorpusSummary(
         path.name,
         rows,
@@ -167,7 +166,7 @@ def _corpus(path: Path, matrix: Matrix, records: Mapping[str, TrialRecord]) -> C
     )
 
 
-def _rows(records: list[TrialRecord], columns: Mapping[str, tuple[str, str]]) -> list[MethodRow]:
+def _make_rows(records: list[TrialRecord], columns: Mapping[str, tuple[str, str]]) -> list[MethodRow]:
     """Return a row for each method, sorted by the first column in descending order."""
     by_method: defaultdict[str, list[TrialRecord]] = defaultdict(list)
     for record in records:

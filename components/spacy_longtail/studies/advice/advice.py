@@ -1,6 +1,7 @@
 """Advice on a corpus: its statistics select candidates, which trials within a budget compare."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from textwrap import wrap
 from typing import NamedTuple
@@ -16,16 +17,17 @@ from ...hub import load_transformer
 from ...output.console import number, percent
 from ...output.targets import check_file
 from ...output.writing import write_file
-from ..configs.commented import WIDTH, commented
+from ..comparison.folds import HELD_OUT, fold_plan
+from ..comparison.recommendation import Recommendation
+from ..comparison.summary import Summary, summarize_trials
+from ..configs.commented import WIDTH, format_config
 from ..configs.compose import known_choices
 from ..configs.recipes import with_corpus_and_defaults
 from ..trials.plan import Plan
-from ..trials.run import Matrix, TrialOptions
+from ..trials.study import TrialOptions, create_study
 from .candidates import Candidate
 from .pretrained_candidates import pretrained_candidates
-from .recommendation import Recommendation
-from .rounds import Rounds, fold_plan
-from .summary import Summary, summarize_trials
+from .race import Race
 
 # Number of training sentences. With fewer, the AUC-2T loss is a candidate, because its paper
 # reports the largest gains on small training sets.
@@ -156,7 +158,7 @@ def advise(
     be worse than the best, while there is time.
 
     candidates (Sequence[Candidate]): The candidates.
-    plan (Plan): The plan of `plan_of`.
+    plan (Plan): The plan of `plan_comparison`.
     output (Path): Folder of the trials. A run in this folder is resumed.
     config (Path): File for the recommended config.
     total_minutes (float): Minutes after which no trial starts.
@@ -170,31 +172,31 @@ def advise(
     (corpus,) = plan.corpora
     check_file(config, [corpus], CONFIG_MARK)
     plan_on_folds, folds_by_corpus = fold_plan(plan, output, folds)
-    matrix = Matrix(plan_on_folds, output, inputs=[corpus])
-    say(comparison_line(len(candidates), plan.schedule, folds, total_minutes))
+    study = create_study(plan_on_folds, output, [corpus], HELD_OUT)
+    say(describe_comparison(len(candidates), plan.schedule, folds, total_minutes))
     training, labels = ConvertedCorpus(corpus).training.mentions, read_types(corpus).labels
     if lacking := [label for label in labels if not training.get(label)]:
         say(
             f"The training part does not mention {', '.join(lacking)}. Only an encoder that reads label "
             "descriptions can find such types"
         )
-    records = Rounds(matrix, options, total_minutes, labels, say).run()
-    trials = {key: trial for key, trial in matrix.trials.items() if key in records}
-    summary = summarize_trials(matrix, records, folds_by_corpus, trials)
+    records, dropped = Race(study, options, total_minutes, labels, say).run()
+    study = replace(study, trials={key: study.trials[key] for key in study.trials if key in records})
+    summary = summarize_trials(study, records, folds_by_corpus, dropped)
     (choice,) = (c.recommendation for c in summary.corpora if c.recommendation is not None)
     advice = Advice(summary, choice, choice.best if best_guess else choice.method)
-    trial = next(t for t in trials.values() if t.method.name == advice.written)
+    trial = next(t for t in study.trials.values() if t.method.name == advice.written)
     lines = [
         part
-        for text in _evidence(advice, candidates)
+        for text in _describe_advice(advice, candidates)
         for part in wrap(text, WIDTH, break_on_hyphens=False)
     ]
     complete = with_corpus_and_defaults(trial.config(), corpus, advice.written)
-    write_file(config, commented(complete, lines, {}))
+    write_file(config, format_config(complete, lines, {}))
     return advice
 
 
-def _evidence(advice: Advice, candidates: Sequence[Candidate]) -> list[str]:
+def _describe_advice(advice: Advice, candidates: Sequence[Candidate]) -> list[str]:
     """Return the comment of the recommended config: the choice, its evidence and all scores."""
     summary, choice = advice.summary, advice.recommendation
     about = summary.corpora[0]
@@ -214,7 +216,7 @@ def _evidence(advice: Advice, candidates: Sequence[Candidate]) -> list[str]:
     ]
 
 
-def comparison_line(n_candidates: int, schedule: str, folds: int, total_minutes: float) -> str:
+def describe_comparison(n_candidates: int, schedule: str, folds: int, total_minutes: float) -> str:
     """Summarize a comparison in one line.
 
     n_candidates (int): Number of candidates.

@@ -35,7 +35,7 @@ def find_pretrained(corpus: Path, say: Callable[[str], None] = msg.info) -> list
 
     corpus (Path): Folder of a converted corpus.
     say (Callable): Receives a message for each encoder that is not tried.
-    RETURNS (List[Path]): Names of encoders that were not pretrained on this corpus.
+    RETURNS (List[str]): Names of encoders that were not pretrained on this corpus.
     """
     lang = read_types(corpus).lang
     shipped, transformers = shipped_encoder(lang), installed_transformers(lang)

@@ -27,7 +27,6 @@ def write_matrix_report(summary: Summary, folder: Path) -> Path:
             write_statistics(corpus.report.statistics, folder / corpus.corpus / STATISTICS_FILE)
     values = {
         "summary": summary,
-        "columns": summary.columns,
         "rising": not_trained,
         "counted": counted,
     }

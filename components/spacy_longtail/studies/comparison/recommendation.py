@@ -31,7 +31,7 @@ RISK = 0.2  # largest one-sided p of a recommendation; see `recommend_by_folds`
 Cell = tuple[int, int]  # fold and seed
 
 
-class Runs(dict[Cell, Run]):
+class MethodRuns(dict[Cell, Run]):
     """Evaluations of a method, by fold and seed."""
 
     @property
@@ -83,10 +83,10 @@ def recommend(
     RAISES (ValueError): If the baseline has no evaluation.
     """
     by_cell = {n: {(0, s): path for s, path in cells.items()} for n, cells in scored.items()}
-    runs = _read(by_cell, labels, baseline)
-    best = _best({name: (runs[baseline], own) for name, own in runs.items()}, baseline)
-    if early := _early(runs, best, baseline):
-        return _undecided(best, baseline, early)
+    runs = _read_runs(by_cell, labels, baseline)
+    best = _find_best({name: (runs[baseline], own) for name, own in runs.items()}, baseline)
+    if early := _describe_early(runs, best, baseline):
+        return _postpone_verdict(best, baseline, early)
     if best == baseline:
         none = f"of {len(runs)} methods none has a better mean macro F1 on dev."
         return Recommendation(baseline, best, None, f"Stay with {baseline}: {none}", [])
@@ -109,7 +109,7 @@ def recommend_by_folds(
     labels: list[str],
     baseline: str,
     n_folds: int,
-    failed: Mapping[str, Collection[Cell]] | None = None,
+    dropped: Collection[str] = (),
 ) -> Recommendation:
     """Recommend the best method on held-out folds, if the evidence suffices to prefer it.
 
@@ -123,31 +123,29 @@ def recommend_by_folds(
     labels (List[str]): The declared types.
     baseline (str): Name of the method that is kept unless the evidence for another one suffices.
     n_folds (int): Number of folds of the corpus. Not all of them need to be trained.
-    failed (Optional[Mapping[str, Collection[Tuple[int, int]]]]): Folds and seeds of failed trials,
-        by method.
+    dropped (Collection[str]): Methods that were dropped after a fold. None of them can be the
+        best, however lucky it was there, but p is corrected for them as well. Other methods may
+        have fewer folds than the baseline, because trials failed or the time was up.
     RETURNS (Recommendation): The choice, also in words. With a fixed number of steps there is no
         verdict while one of the two methods still improves. With a patience there is one, unless
         the baseline is the best.
     RAISES (ValueError): If the baseline has no evaluation.
     """
-    runs = _read(scored, labels, baseline)
-    tried = {name: {*cells, *(failed or {}).get(name, ())} for name, cells in runs.items()}
-    max_cells = max(map(len, tried.values()), default=0)
-    # a method that was dropped after a fold cannot be the best, however lucky it was there
-    pairs = _pairs(runs, baseline, [name for name in runs if len(tried[name]) == max_cells])
-    best = _best(pairs, baseline)
-    early = _early(runs, best, baseline)
+    runs = _read_runs(scored, labels, baseline)
+    pairs = _pair_runs(runs, baseline, [name for name in runs if name not in dropped])
+    best = _find_best(pairs, baseline)
+    early = _describe_early(runs, best, baseline)
     both = (run for name in (baseline, best) for run in runs[name].values())
     if early and (best == baseline or not all(run.evaluation.training.patience for run in both)):
-        return _undecided(best, baseline, early)
+        return _postpone_verdict(best, baseline, early)
     if best == baseline:
         n = number(len(pairs), "method")
-        none = f"of the {n} with the most folds none is better on held-out folds."
+        none = f"of the {n} that were not dropped none is better on held-out folds."
         return Recommendation(baseline, best, None, f"Stay with {baseline}: {none}", [])
     first, second = pairs[best]
     n_done = len({fold for fold, _ in second})
     decision, unit = decide(first, second), second.unit
-    n_tried = len(runs) - 1  # methods that were dropped after a fold count as well
+    n_tried = len(runs) - 1
     p = min(n_tried * decision.one_sided, 1.0)
     evidence = describe(best, {f"{MACRO} on held-out documents": decision}, unit)
     evidence.append(
@@ -168,21 +166,27 @@ def recommend_by_folds(
     return Recommendation(best if is_enough else baseline, best, decision, text, evidence, bool(early))
 
 
-def _read(
+def _read_runs(
     scored: Mapping[str, Mapping[Cell, Path]], labels: list[str], baseline: str
-) -> dict[str, Runs]:
+) -> dict[str, MethodRuns]:
     """Read the evaluations, and check that there are some of the baseline."""
     if baseline not in scored:
         raise ValueError(
-            Errors.L410.format(role="baseline", name=baseline, found=", ".join(scored) or "none")
+            Errors.L487.format(
+                problem=f"no trial of the baseline {baseline!r} has finished, found trials of "
+                f"{', '.join(scored) or 'none'}.",
+                fix="Run the trials of the baseline first.",
+            )
         )
     read = partial(read_run, labels=labels)
-    return {name: Runs({c: read(path) for c, path in cells.items()}) for name, cells in scored.items()}
+    return {
+        name: MethodRuns({c: read(path) for c, path in cells.items()}) for name, cells in scored.items()
+    }
 
 
-def _pairs(
-    runs: Mapping[str, Runs], baseline: str, names: Iterable[str]
-) -> dict[str, tuple[Runs, Runs]]:
+def _pair_runs(
+    runs: Mapping[str, MethodRuns], baseline: str, names: Iterable[str]
+) -> dict[str, tuple[MethodRuns, MethodRuns]]:
     """Return runs of the baseline and of each method, on the folds and seeds that both have."""
     pairs = {baseline: (runs[baseline], runs[baseline])}
     for name in names:
@@ -190,12 +194,12 @@ def _pairs(
         by_seed = {seed: {f for f, s in cells if s == seed} for _, seed in cells}
         folds = max(by_seed.values(), key=len, default=set())  # of the first seed with most folds
         if cells := [cell for cell in cells if cell[0] in folds and by_seed[cell[1]] >= folds]:
-            first, second = (Runs({c: runs[n][c] for c in cells}) for n in (baseline, name))
+            first, second = (MethodRuns({c: runs[n][c] for c in cells}) for n in (baseline, name))
             pairs[name] = first, second
     return pairs
 
 
-def _best(pairs: Mapping[str, tuple[Runs, Runs]], baseline: str) -> str:
+def _find_best(pairs: Mapping[str, tuple[MethodRuns, MethodRuns]], baseline: str) -> str:
     """Return the method that is furthest ahead of the baseline."""
     gains = {baseline: 0.0}
     for name, (first, second) in pairs.items():
@@ -204,13 +208,13 @@ def _best(pairs: Mapping[str, tuple[Runs, Runs]], baseline: str) -> str:
     return max(gains, key=lambda name: (gains[name], name == baseline))
 
 
-def _early(runs: Mapping[str, Runs], best: str, baseline: str) -> str:
+def _describe_early(runs: Mapping[str, MethodRuns], best: str, baseline: str) -> str:
     """Return in words which of the two was not trained long enough, or "" if both were."""
     systems = [System(name, list(runs[name].values())) for name in dict.fromkeys((baseline, best))]
     return no_verdict({system.name: system.rising() for system in systems})
 
 
-def _undecided(best: str, baseline: str, early: str) -> Recommendation:
+def _postpone_verdict(best: str, baseline: str, early: str) -> Recommendation:
     """Recommend the baseline, because methods were not trained long enough.
 
     best (str): Name of the best method.
@@ -222,13 +226,13 @@ def _undecided(best: str, baseline: str, early: str) -> Recommendation:
     return Recommendation(baseline, best, None, early + guess * (best != baseline), [], True)
 
 
-def decide(first: Runs, second: Runs) -> Decision:
+def decide(first: MethodRuns, second: MethodRuns) -> Decision:
     """Decide whether a method is better than a baseline in macro F1, on the same folds and seeds.
 
     Each fold has a training of its own, so the spread over trainings counts less with more folds.
 
-    first (Runs): Evaluations of the baseline.
-    second (Runs): Evaluations of the method.
+    first (MethodRuns): Evaluations of the baseline.
+    second (MethodRuns): Evaluations of the method.
     RETURNS (Decision): The decision.
     """
     counts, n_folds = (first.counts(), second.counts()), len({fold for fold, _ in second})

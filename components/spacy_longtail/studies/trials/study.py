@@ -1,9 +1,9 @@
-"""Runner of a plan: runs unfinished trials, several at a time, each in a separate process."""
+"""Study of a plan: runs its trials, several at a time, each in a separate process."""
 
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import partial
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from ...errors import Errors, Warnings
+from ...errors import Warnings
 from ...hub import check_models
 from ...output.console import number
 from ...output.targets import check_folder, unless_holds
@@ -19,11 +19,13 @@ from ...training.filling import load_with_corpus_values
 from ...training.pretrained import warn_seen
 from ...training.startup import check_gpu
 from ...training.train import check_trainable
-from .plan import Plan, Trial, invalid_plan
+from .plan import Plan
+from .plan_file import invalid_plan
 from .process import MODEL, ChildTask, ProcessEnd, Stop, launch
 from .store import FOLDER, SCORED, TrialRecord, TrialStoppedError, TrialStore, corpus_version, trial_key
+from .trial import Trial
 
-Runner = Callable[[Trial, Path, Stop], ProcessEnd]
+TrialRunner = Callable[[Trial, Path, Stop], ProcessEnd]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,15 +37,21 @@ class TrialOptions:
     minutes: float | None = None  # time limit of each trial
     keep_models: bool = False  # whether to keep model-best and model-last
     retry_failed: bool = False  # whether to repeat trials that failed or exceeded their time limit
-    test_name: str = "test"  # what messages call the test part
     unlimited: str | None = None  # method without the time limit
 
     def limit_of(self, method: str) -> float | None:
         """Return the time limit of a method's trials in minutes, or None."""
         return None if method == self.unlimited else self.minutes
 
-    def repeats(self, record: TrialRecord) -> bool:
-        """Return whether to repeat a trial: a failed one, or one with a shorter limit than now."""
+    def must_run(self, record: TrialRecord | None) -> bool:
+        """Return whether to run a trial: it is new, or failed, or had a shorter time limit.
+
+        A failed trial is repeated only with `retry_failed`.
+
+        record (Optional[TrialRecord]): Record of the trial, or None if it has not been run.
+        """
+        if record is None:
+            return True
         limit, before = self.limit_of(record.method), record.time_limit
         has_more = before is not None and (limit is None or limit > before)
         return (record.status == "timeout" and has_more) or (
@@ -51,60 +59,45 @@ class TrialOptions:
         )
 
 
-class Matrix:
+@dataclass(frozen=True)
+class Study:
     """Trials of a plan, and the store of their results.
 
     plan (Plan): The plan.
-    output (Path): Folder of the results.
-    inputs (Optional[Sequence[Path]]): Folders that the output folder must not contain. By default
-        the plan's corpora.
-    RAISES (ValueError): If the plan has no corpus, or two trials are the same training.
+    store (TrialStore): Store of the finished trials.
+    trials (Mapping[str, Trial]): All trials of the plan, by content key.
+    test_name (str): What messages call the test part.
     """
 
-    def __init__(self, plan: Plan, output: Path, inputs: Sequence[Path] | None = None) -> None:
-        if not plan.corpora:
-            raise invalid_plan("The plan", "it has no corpus: name folders that `convert` wrote.")
-        check_folder(output, plan.corpora if inputs is None else inputs, unless_holds(FOLDER))
-        self.plan, self.output, self.store = plan, output, TrialStore(output)
-        versions = {corpus: corpus_version(corpus) for corpus in plan.corpora}
-        self.trials: dict[str, Trial] = {}
-        for trial in plan.trials():
-            key = trial_key(trial.config(), versions[trial.corpus])
-            same = self.trials.setdefault(key, trial)
-            if same is not trial:
-                raise invalid_plan(
-                    "The plan", f"{same.title!r} and {trial.title!r} are the same training."
-                )
-        self.store.warn_outdated(self.trials, {trial.title for trial in self.trials.values()})
+    plan: Plan
+    store: TrialStore
+    trials: Mapping[str, Trial]
+    test_name: str = "test"
 
     def check(self, keys: Iterable[str]) -> None:
         """Build the pipeline of every method once, so that mistakes show before hours of training.
 
         keys (Iterable[str]): Content keys of the trials.
-        RAISES (ValueError): If a pipeline cannot be built (L480).
+        RAISES (ValueError): If a pipeline cannot be built (L438), or a model is missing.
         """
         trials = (self.trials[key] for key in keys)
         kinds = {(t.method.name, t.corpus, t.draw is None): t for t in trials}
         for (name, corpus, _), trial in kinds.items():
             with tempfile.TemporaryDirectory() as folder:
-                path = Path(folder) / "config.cfg"
+                path = Path(folder) / f"{name}.cfg"
                 trial.config().to_disk(path, interpolate=False)
-                try:
-                    filled = load_with_corpus_values(path, corpus)
-                    check_trainable(filled, Path(path.name))
-                    check_models(filled.interpolate())
-                except ValueError as error:
-                    raise ValueError(
-                        Errors.L480.format(name=f"the method {name!r}", problem=str(error).strip())
-                    ) from error
+                filled = load_with_corpus_values(path, corpus)
+            check_trainable(filled, Path(f"the method {name!r}"))
+            check_models(filled.interpolate())
             warn_seen(filled.interpolate(), corpus)
 
-    def listed(self, options: TrialOptions) -> list[dict[str, object]]:
+    def list_trials(self, options: TrialOptions) -> list[dict[str, object]]:
         """Return the trials as JSON data, checked as before a run. Nothing is written.
 
         options (TrialOptions): Options of the run. Trials that it would repeat are open.
         """
-        missing, records = self.missing(self.trials, options), self.store.records()
+        records = self.store.records()
+        missing = [key for key in self.trials if options.must_run(records.get(key))]
         self.check(missing)
         finished = {key: record for key, record in records.items() if key not in missing}
         return [
@@ -119,7 +112,7 @@ class Matrix:
             for key, trial in self.trials.items()
         ]
 
-    def missing(self, keys: Iterable[str], options: TrialOptions) -> list[str]:
+    def list_missing(self, keys: Iterable[str], options: TrialOptions) -> list[str]:
         """Return the trials that have to be run.
 
         keys (Iterable[str]): Content keys of trials.
@@ -127,10 +120,10 @@ class Matrix:
         RETURNS (List[str]): Content keys of trials without a record, or that are repeated.
         """
         records = self.store.records()
-        return [key for key in keys if key not in records or options.repeats(records[key])]
+        return [key for key in keys if options.must_run(records.get(key))]
 
     def run(
-        self, options: TrialOptions, keys: Iterable[str] | None = None, runner: Runner | None = None
+        self, options: TrialOptions, keys: Iterable[str] | None = None, runner: TrialRunner | None = None
     ) -> dict[str, TrialRecord]:
         """Run the unfinished trials. An interruption loses only the running ones.
 
@@ -140,9 +133,10 @@ class Matrix:
         RETURNS (Dict[str, TrialRecord]): Records of the plan's finished trials, by content key.
         """
         among = list(self.trials if keys is None else keys)
-        missing = self.missing(among, options)
+        records = self.store.records()
+        missing = [key for key in among if options.must_run(records.get(key))]
         if options.keep_models:
-            done = {key for key, record in self.store.records().items() if record.is_done}
+            done = {key for key, record in records.items() if record.is_done}
             bare = [k for k in among if k in done and not (self.store.place(k) / MODEL).is_dir()]
             if bare:
                 warnings.warn(Warnings.W212.format(n=number(len(bare), "trial")), stacklevel=2)
@@ -152,9 +146,12 @@ class Matrix:
                 check_gpu(options.gpu_id)
                 self.check(missing)
             self._run(missing, len(among), options, runner)
-        return {key: r for key, r in self.store.records().items() if key in self.trials}
+            records = self.store.records()
+        return {key: record for key, record in records.items() if key in self.trials}
 
-    def _run(self, keys: list[str], total: int, options: TrialOptions, runner: Runner | None) -> None:
+    def _run(
+        self, keys: list[str], total: int, options: TrialOptions, runner: TrialRunner | None
+    ) -> None:
         """Run trials, several at a time, with a progress bar."""
         stopped: list[str] = []
 
@@ -188,14 +185,42 @@ class Matrix:
                 for future in as_completed([pool.submit(train, key) for key in keys]):
                     if (record := future.result()) is not None:
                         # stdout may be for JSON
-                        bar.write(_line(record, options.test_name), file=sys.stderr)
+                        bar.write(_describe_record(record, self.test_name), file=sys.stderr)
                         bar.update()
             except BaseException:  # Ctrl-C as well
                 stopped.append("Interrupted.")
                 raise
 
 
-def _line(record: TrialRecord, test_name: str) -> str:
+def create_study(
+    plan: Plan, output: Path, inputs: Sequence[Path] | None = None, test_name: str = "test"
+) -> Study:
+    """Create the study of a plan, whose finished trials are found again in the output folder.
+
+    plan (Plan): The plan.
+    output (Path): Folder of the results.
+    inputs (Optional[Sequence[Path]]): Folders that the output folder must not contain. By default
+        the plan's corpora.
+    test_name (str): What messages call the test part.
+    RETURNS (Study): The study.
+    RAISES (ValueError): If the plan has no corpus, or two trials are the same training.
+    """
+    if not plan.corpora:
+        raise invalid_plan("The plan", "it has no corpus: name folders that `convert` wrote.")
+    check_folder(output, plan.corpora if inputs is None else inputs, unless_holds(FOLDER))
+    versions = {corpus: corpus_version(corpus) for corpus in plan.corpora}
+    trials: dict[str, Trial] = {}
+    for trial in plan.trials():
+        key = trial_key(trial.config(), versions[trial.corpus])
+        same = trials.setdefault(key, trial)
+        if same is not trial:
+            raise invalid_plan("The plan", f"{same.title!r} and {trial.title!r} are the same training.")
+    store = TrialStore(output)
+    store.warn_outdated(trials, {trial.title for trial in trials.values()})
+    return Study(plan, store, trials, test_name)
+
+
+def _describe_record(record: TrialRecord, test_name: str) -> str:
     """Return one line on the end of a trial. test_name (str): What it calls the test part."""
     if record.is_done:
         dev, test = (f"{100 * (record.score(part) or 0):.1f}" for part in SCORED)

@@ -22,7 +22,7 @@ class Candidate(NamedTuple):
         return method_name(self.choices)
 
 
-def plan_of(
+def plan_comparison(
     candidates: Sequence[Candidate],
     corpus: Path,
     settings: Overrides | None = None,
@@ -44,7 +44,7 @@ def plan_of(
         "choices": {"encoder": {name: own.settings for name, own in encoders.items()}},
         "corpora": [str(corpus)],
         "steps": steps,
-        "settings": dict(settings),
+        "settings": settings,
         "grids": [candidate.choices for candidate in candidates],
         "methods": {},
         "seeds": 1,

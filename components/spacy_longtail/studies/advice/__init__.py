@@ -1,0 +1,1 @@
+"""Advice of `recommend`: the candidates for a corpus, and a race between them."""

@@ -1,0 +1,146 @@
+"""File of a plan: its fields, their values, and which of them exclude each other."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import srsly
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from ...errors import Errors
+from ...output.targets import with_name
+from ...output.writing import coded_io
+from ...records import problem_of
+from ...types import Overrides
+
+REPLACED_BY_DRAWS = {"sizes", "shares", "n_sentences", "seeds"}  # fields that --sizes or shares replace
+LENGTH_FIELDS = {"training.max_steps": "steps", "training.patience": "patience"}
+OWNERS = {  # settings of configs, by the field of a plan that sets them
+    **LENGTH_FIELDS,
+    "system.seed": "seeds",
+    "paths.train": "corpora",
+    "paths.dev": "corpora",
+    "nlp.lang": "corpora",
+    "nlp.tokenizer": "corpora",
+    "longtail.labels": "corpora",
+    "longtail.tail": "corpora",
+    "longtail.frequent": "corpora",
+}
+
+Positive = Annotated[int, Field(gt=0, le=10**9)]
+Number = Annotated[int, Field(gt=0, le=10_000)]
+Seed = Annotated[int, Field(ge=0, lt=2**32)]
+Names = Annotated[list[str], Field(min_length=1)]
+
+
+class PlanFile(BaseModel):
+    """Fields of a plan. All of them have defaults."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    corpora: list[str] = []
+    steps: Positive = 1000  # with a patience, the maximum
+    patience: Positive = 0
+    seeds: Number | Annotated[list[Seed], Field(min_length=1)] = 3
+    grids: list[dict[str, str | Names]] = []
+    methods: dict[str, dict[str, Any]] = {}
+    choices: dict[str, dict[str, dict[str, Any]]] = {}
+    settings: dict[str, Any] = {}
+    config: str = ""
+    baseline: str = ""
+    sizes: Annotated[list[Positive], Field(min_length=1)] = []
+    shares: Annotated[list[Annotated[float, Field(gt=0, le=1)]], Field(min_length=1)] = []
+    n_sentences: Positive = 100
+    partitions: Number = 5
+
+    @property
+    def seed_list(self) -> list[int]:
+        """Return each seed once or, for learning curves, each partition."""
+        seeds = self.partitions if self.sizes or self.shares else self.seeds
+        return list(range(seeds)) if isinstance(seeds, int) else list(dict.fromkeys(seeds))
+
+    def problem(self) -> str:
+        """Return which fields contradict each other or would be ignored, or ""."""
+        names = [with_name(Path(corpus)).name for corpus in self.corpora]
+        given, drawn = self.model_fields_set, self.sizes or self.shares
+        problems = {
+            "it has neither grids nor methods.": not (self.grids or self.methods),
+            f"two corpora have the same name, found {', '.join(names)}.": _repeats(names),
+            "a size or share is listed twice.": _repeats(self.sizes) or _repeats(self.shares),
+            "it has sizes and shares: one study has one of them.": self.sizes and self.shares,
+            "each partition has its own seed: remove seeds.": drawn and "seeds" in given,
+            "partitions need sizes or shares.": not drawn and "partitions" in given,
+            "n_sentences needs shares.": not self.shares and "n_sentences" in given,
+            **{
+                f"instead of {name} under {where} use {owner_of(name)}.": value != []
+                for where, settings in self._settings().items()
+                for name, value in settings.items()  # [] declares it
+                if owner_of(name)
+            },
+        }
+        return next((problem for problem, holds in problems.items() if holds), "")
+
+    def _settings(self) -> dict[str, dict[str, Any]]:
+        """Return the settings that other fields may override, by where they stand in the plan.
+
+        The lengths of methods are missing, because `_check_equal_length` compares them.
+        """
+        return {
+            "settings": self.settings,
+            **{
+                f"methods.{name}": {key: value for key, value in own.items() if key not in LENGTH_FIELDS}
+                for name, own in self.methods.items()
+            },
+            **{
+                f"choices.{axis}.{name}": own
+                for axis, choices in self.choices.items()
+                for name, own in choices.items()
+            },
+        }
+
+
+def owner_of(name: str) -> str:
+    """Return the field of a plan that sets a config value or the block around it, or ""."""
+    return next((field for own, field in OWNERS.items() if f"{name}.".startswith(f"{own}.")), "")
+
+
+def _repeats(values: list[Any]) -> bool:
+    """Return whether a list has a value more than once."""
+    return len(set(values)) < len(values)
+
+
+def read_fields(path: Path, given: Overrides) -> PlanFile:
+    """Read and check the fields of a plan's file, with values of the command line."""
+    with coded_io(path):
+        text = path.read_bytes()
+    try:
+        read = srsly.yaml_loads(text.decode("utf8"))
+    except Exception as error:  # srsly's parser raises many types of errors
+        raise invalid_plan(path, f"it is not valid YAML ({' '.join(str(error).split())}).") from error
+    if not isinstance(read, dict):
+        raise invalid_plan(path, "it is not a mapping of field names to values.")
+    try:
+        fields = PlanFile.model_validate(_override_fields(read, given))
+    except ValidationError as error:
+        raise invalid_plan(path, f"{problem_of(error, 'the plan')}.") from error
+    if problem := fields.problem():
+        raise invalid_plan(path, problem)
+    return fields
+
+
+def _override_fields(read: Overrides, given: Overrides) -> Overrides:
+    """Return the fields of a plan with values of the command line, without conflicting fields."""
+    replaced = set(REPLACED_BY_DRAWS) if {"sizes", "shares"} & set(given) else set()
+    if "steps" in given:
+        replaced.add("patience")
+    kept = {name: value for name, value in read.items() if name not in replaced}
+    settings = read.get("settings", {})
+    if isinstance(settings, dict):  # the check of the fields refuses anything else
+        settings = {**settings, **given.get("settings", {})}
+    return {**kept, **given, "settings": settings}
+
+
+def invalid_plan(path: Path | str, problem: str) -> ValueError:
+    """Return the error for an invalid plan."""
+    return ValueError(
+        Errors.L470.format(path=path, problem=problem, fix="docs/matrix.md shows what a plan has.")
+    )
