@@ -86,6 +86,7 @@ DOMAINS = {
     "legal_indian": "Indian court judgments",
     "pico_breast": "breast cancer trials",
 }
+DONORS = {"bionlp13cg": "cancer genetics (BioNLP)", "gmb_subset": "news (GMB)"}  # that are no targets
 FEW = {"few": 15, "rare": 30}  # at most so many training mentions
 SPECIALIST = {  # methods in the records
     "stock": "stock",
@@ -152,6 +153,7 @@ def specialist() -> Iterator[tuple[str, str]]:
     yield from _by_size()
     yield from _longer(runs)
     yield from _taught(first)
+    yield from _donors(by_seed)
     (masked,) = read("masked_language")
     yield "masked.texts", f"{masked['texts']:,}"
     for name in ("before", "after"):
@@ -249,6 +251,25 @@ def _longer(runs: dict[tuple[str, str], dict]) -> Iterator[tuple[str, str]]:
         for name in ("six layers", "plain transformer")
     )
     yield "domains.long.six - plain", f"{ours - plain:.1f}"
+
+
+def _donors(by_seed: dict[tuple[str, str], dict[int, dict]]) -> Iterator[tuple[str, str]]:
+    """Yield what one more donor changes after training, by how near it is to the target."""
+    own = {
+        corpus: [100 * test["ents_macro_f"] for test in by_seed[corpus, "CNN"].values()]
+        for corpus in DOMAINS
+    }
+    rows, changes = list[tuple[str, ...]](), list[float]()
+    for r in sorted(read("nearest_donors"), key=lambda r: (r["target"], -r["types_alike"])):
+        change = r["test"]["macro"] - mean(own[r["target"]])
+        changes.append(change)
+        cells = (f"{r['types_alike']:.2f}", f"{r['words_known']:.2f}", f"{change:+.1f}")
+        donor = DONORS.get(r["donor"]) or DOMAINS[r["donor"]]
+        rows.append((DOMAINS[r["target"]], donor, *(cell.replace("-", "−") for cell in cells)))
+    yield "donors.rows", rows_of(rows)
+    for name, value in (("least", min(changes)), ("most", max(changes)), ("mean", mean(changes))):
+        yield f"donors.{name}", f"{value:+.1f}".replace("-", "−")
+    yield "donors.spread", f"{max(max(scores) - min(scores) for scores in own.values()):.1f}"
 
 
 def _taught(runs: dict[tuple[str, str], dict]) -> Iterator[tuple[str, str]]:
