@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Mapping, Sequence
-from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -33,7 +32,6 @@ class FinishedTrial(NamedTuple):
     key: str  # of its folder among the trials
 
 
-@cache
 def import_optuna() -> ModuleType:
     """Return the module optuna, with its log messages turned off."""
     with extra("optuna", "tune"):
