@@ -87,6 +87,11 @@ DOMAINS = {
     "pico_breast": "breast cancer trials",
 }
 DONORS = {"bionlp13cg": "cancer genetics (BioNLP)", "gmb_subset": "news (GMB)"}  # that are no targets
+EARLIER = {  # with lists
+    "gmb_full": "news (GMB), 600 sentences",
+    "bionlp13cg": "cancer genetics (BioNLP), 200 sentences",
+    "wnut17": "messages (WNUT-17), 600 sentences",
+}
 FEW = {"few": 15, "rare": 30}  # at most so many training mentions
 SPECIALIST = {  # methods in the records
     "stock": "stock",
@@ -207,6 +212,7 @@ def specialist() -> Iterator[tuple[str, str]]:
         interval = f"{r['difference']:+.1f} ({r['low']:+.1f} to {r['high']:+.1f}, {p})"
         yield f"lists.decision.{r['corpus']}", interval.replace("-", "−")
     yield from _lists_for_six(first, lists)
+    yield from _lists_elsewhere()
     yield "lists.gain.macro", f"{mean(gain[0] for gain in gains):.1f}"
     yield "lists.gain.tail", f"{mean(gain[1] for gain in gains):.1f}"
 
@@ -295,6 +301,23 @@ def _lists_for_six(
     yield "lists.six.rows", rows_of(rows)
     for i, what in enumerate(("gain.macro", "gain.tail", "above.macro", "above.tail")):
         yield f"lists.six.{what}", f"{mean(own[i] for own in gains):.1f}"
+
+
+def _lists_elsewhere() -> Iterator[tuple[str, str]]:
+    """Yield scores with lists on corpora whose types the encoder knows better."""
+    runs = {(r["corpus"], r["method"]): r for r in read("names_earlier")}
+    rows = [
+        (
+            title,
+            *(
+                _scores(runs[f"{corpus}_30", name][part], *keys)
+                for part, keys in (("dev", ()), ("test", ("ents_tail_f",)))
+                for name in ("CNN", "CNN with lists")
+            ),
+        )
+        for corpus, title in EARLIER.items()
+    ]
+    yield "lists.earlier.rows", rows_of(rows)
 
 
 def _changes(after: list[float], before: list[float]) -> str:
