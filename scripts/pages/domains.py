@@ -224,7 +224,7 @@ def _by_size() -> Iterator[tuple[str, str]]:
         for r in read(f"domains_{size}"):
             by_seed.setdefault((r["corpus"], r["method"]), []).append(r["test"])
         runs = {key: averaged(tests) for key, tests in by_seed.items()}
-        methods = [name for name in TITLES if (next(iter(DOMAINS)), name) in runs]
+        methods = [name for name in TITLES if all((corpus, name) in runs for corpus in DOMAINS)]
         rows = list[tuple[str, ...]]()
         for method in methods:
             n_seeds = min(len(by_seed[corpus, method]) for corpus in DOMAINS)
