@@ -16,7 +16,7 @@ from spacy_longtail.corpus.names import write_names
 from spacy_longtail.encoders import located
 from spacy_longtail.evaluation.report.systems import read_run
 from spacy_longtail.evaluation.significance import MACRO, Decision, compare
-from spacy_longtail.studies.advice import pretrained_candidates
+from spacy_longtail.studies.advice import pretrained_candidates, race
 from spacy_longtail.studies.advice.advice import Advice, advise, find_candidates
 from spacy_longtail.studies.advice.candidates import plan_comparison
 from spacy_longtail.studies.advice.race import select_promising
@@ -298,24 +298,55 @@ class Timed(Scored):
 SLOW = "two_task-AUC-2T"
 
 
-def test_advice_ends_with_its_budget(corpus, tmp_path, monkeypatch):
+def test_no_second_fold_is_begun_without_time_for_two_methods(corpus, tmp_path, monkeypatch):
     runner = Timed({"ner": 0.3, "crf": 0.9}, monkeypatch, {}, usual=100.0)
-    found, *_, said = advised(corpus, tmp_path, monkeypatch, runner, minutes=3)  # no second fold fits
+
+    *_, said = advised(corpus, tmp_path, monkeypatch, runner, minutes=3)
+
     assert len(runner.begun) == 2 and set(by_method(runner).values()) == {1}
-    assert any("No time for fold 2" in text for text in said)
+    assert "No time for fold 2" in said
+
+
+def test_a_method_that_does_not_fit_makes_room_for_the_next_best(corpus, tmp_path, monkeypatch):
     runner = Timed({"ner": 0.3, SLOW: 0.95, "crf": 0.9}, monkeypatch, {SLOW: 400.0})
-    found, *_ = advised(corpus, tmp_path / "more", monkeypatch, runner, minutes=14)
-    n = by_method(runner)  # what does not fit makes room for the next best
-    assert n[SLOW] == 1 and n["crf"] == n["ner"] > 1
-    assert found.recommendation.best == "crf"
-    runner.now = 0.0  # what is finished takes no time
-    again, *_ = advised(corpus, tmp_path / "more", monkeypatch, runner, minutes=0.01)
-    names = [{row.method for row in own.summary.corpora[0].rows} for own in (found, again)]
+
+    advised(corpus, tmp_path, monkeypatch, runner, minutes=14)
+
+    n_folds = by_method(runner)
+    assert n_folds[SLOW] == 1 and n_folds["crf"] == n_folds["ner"] > 1
+
+
+def test_finished_trials_take_no_time_of_the_budget(corpus, tmp_path, monkeypatch):
+    runner = Timed({"ner": 0.3, "crf": 0.9}, monkeypatch, {})
+    first, *_ = advised(corpus, tmp_path, monkeypatch, runner, minutes=3)
+    runner.now = 0.0
+
+    again, *_ = advised(corpus, tmp_path, monkeypatch, runner, minutes=0.01)
+
+    names = [{row.method for row in own.summary.corpora[0].rows} for own in (first, again)]
     assert names[0] <= names[1] and len(names[0]) > 2
-    # where half of the time is over and no candidate has ended, the next one is tried
+
+
+def test_half_of_the_budget_is_reserved_only_once_a_candidate_is_done(corpus, tmp_path, monkeypatch):
     runner = Timed({"ner": 0.1}, monkeypatch, {}, usual=65.0, failing=("crf",))
-    advised(corpus, tmp_path / "failed", monkeypatch, runner, minutes=4)
+
+    advised(corpus, tmp_path, monkeypatch, runner, minutes=4)
+
     assert [name for name, _ in runner.begun] == ["ner", "crf", "softmax"]
+
+
+def test_a_method_that_the_budget_kept_from_the_last_fold_can_be_recommended(
+    corpus, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(race, "P_BEHIND", -1.0)  # no method loses
+    runner = Timed({"ner": 0.1, SLOW: 0.95}, monkeypatch, {SLOW: 100.0}, usual=10.0)
+
+    found, *_, said = advised(corpus, tmp_path, monkeypatch, runner, minutes=12)
+
+    n_folds = by_method(runner)
+    assert (n_folds["ner"], n_folds[SLOW]) == (5, 4)
+    assert found.recommendation.method == SLOW
+    assert any(text.startswith(f"No time for fold 5 of {SLOW}") for text in said)
 
 
 def test_no_trial_of_a_later_fold_starts_after_the_budget(corpus, tmp_path, monkeypatch):
