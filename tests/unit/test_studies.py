@@ -6,6 +6,8 @@ import pytest
 import typer
 
 from spacy_longtail.cli.options import read_numbers, read_settings
+from spacy_longtail.studies.configs.compose import compose, read_base
+from spacy_longtail.studies.trials import study as module
 from spacy_longtail.studies.trials.plan import read_plan
 from spacy_longtail.studies.trials.store import TrialStore
 from spacy_longtail.studies.trials.study import Study, create_study
@@ -156,6 +158,10 @@ def test_a_dry_run_refuses_more_folds_than_the_corpus_has_documents(corpus, tmp_
             ("quick", "CORPUS", "--steps", "100", "--set", "components.ner.haed=crf"),
             "[L438] the method 'ner'",
         ),
+        (
+            ("quick", "CORPUS", "--set", "training.dropout=${nope.x}"),
+            "[L438] the method 'ner' cannot be trained",
+        ),
         (("quick", "CORPUS", "--set", "training.patience=50"), "[L581] --set 'training.patience'"),
         (("quick", "CORPUS", "--set", "system.seed=3"), "every trial gets it from 'seeds' of the plan"),
     ],
@@ -163,3 +169,40 @@ def test_a_dry_run_refuses_more_folds_than_the_corpus_has_documents(corpus, tmp_
 def test_bad_studies_are_refused(options, message, corpus, tmp_path):
     given = [str(corpus) if option == "CORPUS" else option for option in options]
     refused(["matrix", *given, "-o", tmp_path / "out", "--dry-run"], message, tmp_path / "out")
+
+
+@pytest.fixture
+def study_of(corpus, tmp_path):
+    """Function that creates the study of one method with a config of its own."""
+
+    def create(**settings):
+        config = compose(read_base(None), {}, {"training.eval_frequency": 100, **settings})
+        if settings.get("training.seed", 0) is None:
+            del config["training"]["seed"]
+        config.to_disk(tmp_path / "own.cfg", interpolate=False)
+        methods = {"mine": {"config": str(tmp_path / "own.cfg")}}
+        given = {"methods": methods, "grids": [], "corpora": [str(corpus)]}
+        return create_study(read_plan("quick", given), tmp_path / "out")
+
+    return create
+
+
+@pytest.mark.parametrize("settings", [{"training.seed": None}, {"training.dropout": "${nope.x}"}])
+def test_a_config_that_cannot_be_read_is_an_error_of_its_method(settings, study_of):
+    study = study_of(**settings)
+
+    with pytest.raises(ValueError, match=r"^\[L438\] the method 'mine' cannot be trained: ") as found:
+        study.check(study.trials)
+
+    assert "config.cfg" not in str(found.value) and str(found.value).count("[L") == 1
+
+
+def test_an_error_with_another_code_keeps_it_and_names_the_method(study_of, monkeypatch):
+    def refuse(config):
+        raise ValueError("[L265] 'no/where' cannot be loaded.")
+
+    monkeypatch.setattr(module, "check_models", refuse)
+    study = study_of()
+
+    with pytest.raises(ValueError, match=r"^\[L265\] 'no/where' cannot be loaded\..* method 'mine'"):
+        study.check(study.trials)

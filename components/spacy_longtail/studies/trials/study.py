@@ -11,7 +11,8 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from ...errors import Warnings
+from ...errors import Errors, Warnings
+from ...faults import is_coded, message_of
 from ...hub import check_models
 from ...output.console import number
 from ...output.targets import check_folder, unless_holds
@@ -78,18 +79,22 @@ class Study:
         """Build the pipeline of every method once, so that mistakes show before hours of training.
 
         keys (Iterable[str]): Content keys of the trials.
-        RAISES (ValueError): If a pipeline cannot be built (L438), or a model is missing.
+        RAISES (ValueError): If a method cannot be trained. The error names it.
         """
         trials = (self.trials[key] for key in keys)
         kinds = {(t.method.name, t.corpus, t.draw is None): t for t in trials}
         for (name, corpus, _), trial in kinds.items():
             with tempfile.TemporaryDirectory() as folder:
-                path = Path(folder) / f"{name}.cfg"
+                path = Path(folder) / "config.cfg"
                 trial.config().to_disk(path, interpolate=False)
-                filled = load_with_corpus_values(path, corpus)
-            check_trainable(filled, Path(f"the method {name!r}"))
-            check_models(filled.interpolate())
-            warn_seen(filled.interpolate(), corpus)
+                try:
+                    filled = load_with_corpus_values(path, corpus)
+                    interpolated = filled.interpolate()
+                    check_trainable(filled, path)
+                    check_models(interpolated)
+                except ValueError as error:
+                    raise _name_method(error, name, path) from error
+            warn_seen(interpolated, corpus)
 
     def list_trials(self, options: TrialOptions) -> list[dict[str, object]]:
         """Return the trials as JSON data, checked as before a run. Nothing is written.
@@ -218,6 +223,16 @@ def create_study(
     store = TrialStore(output)
     store.warn_outdated(trials, {trial.title for trial in trials.values()})
     return Study(plan, store, trials, test_name)
+
+
+def _name_method(error: ValueError, method: str, path: Path) -> ValueError:
+    """Return an error of a method's config with the name of the method instead of the file."""
+    text = str(error)
+    if not is_coded(text):
+        text = Errors.L438.format(path=path, problem=message_of(error))
+    elif str(path) not in text:
+        text += f" This concerns the method {method!r}."
+    return ValueError(text.replace(str(path), f"the method {method!r}"))
 
 
 def _describe_record(record: TrialRecord, test_name: str) -> str:
