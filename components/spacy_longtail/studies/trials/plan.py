@@ -195,13 +195,19 @@ def _check_equal_length(
     is_given (bool): Whether the number of steps was given as an option, which the message names.
     """
     frequency = methods[0].config["training"].get("eval_frequency")
-    ends = {"patience": patience, "max_epochs": 0}  # 0 and below are no limit
+    wanted = {"max_steps": steps, "eval_frequency": frequency, "patience": patience}
     for method in methods:
         training = method.config["training"]
-        wanted = {"max_steps": steps, "eval_frequency": frequency, **ends}
+        epochs = training.get("max_epochs", 0)
+        if not is_whole(epochs) or epochs > 0:
+            raise invalid_plan(
+                path,
+                f"training.max_epochs is {epochs} for {method.name!r}, but trainings of a plan end by "
+                "their steps or patience. Set it to 0.",
+            )
         for name, value in wanted.items():
-            is_now = training.get(name, 0 if name in ends else None)
-            is_endless = name in ends and is_whole(is_now) and is_now <= 0
+            is_now = training.get(name)
+            is_endless = name == "patience" and is_whole(is_now) and is_now <= 0
             if (0 if is_endless else is_now) != value:
                 raise invalid_plan(
                     path, f"training.{name} is {is_now} for {method.name!r} and {value} for the others."
