@@ -201,7 +201,9 @@ REFUSED = {
     "nlp.tokenizer.x under methods.b use corpora": ["methods: {b: {nlp.tokenizer.x: 1}}"],
     "patience is 7 .* and 0": [GRID + "methods: {a: {training.patience: 7}}"],
     "at least two evaluations, 200 steps": [GRID + "patience: 199"],
-    "max_epochs is 7 for 'softmax', but .* end by their steps": [GRID + "settings: {training.max_epochs: 7}"],
+    "max_epochs is 7 for 'softmax', but .* end by their steps": [
+        GRID + "settings: {training.max_epochs: 7}"
+    ],
     "eval_frequency": [f"{GRID}settings: {{training.eval_frequency: {n}}}" for n in (0, "x", 1001)],
 }
 

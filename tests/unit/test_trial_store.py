@@ -201,6 +201,15 @@ def test_a_trial_that_cannot_be_stored_is_an_error(tmp_path, monkeypatch):
         end(tmp_path, "k")
 
 
+def test_a_record_that_cannot_be_replaced_is_an_error(tmp_path, monkeypatch):
+    """The earlier record must not count as that of another process."""
+    end(tmp_path, "k", "failed", name="first")
+    monkeypatch.setattr(store.shutil, "rmtree", lambda path, ignore_errors: None)
+
+    with pytest.raises(ValueError, match="L432"):
+        end(tmp_path, "k", "timeout", name="second")
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"key": "other"}', "\0\0"])
 def test_an_invalid_record_is_ignored_with_a_warning(text, tmp_path):
     end(tmp_path, "k")

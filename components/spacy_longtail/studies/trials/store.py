@@ -330,7 +330,7 @@ class TrialStore:
                     os.rename(work, target)
                 except OSError:
                     other = _read(target / RECORD)  # of a process that has just finished the trial
-                    if other is None or (record.is_done and not other.is_done):
+                    if other in (None, before) or (record.is_done and not other.is_done):
                         raise
 
 
