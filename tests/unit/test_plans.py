@@ -49,7 +49,9 @@ def test_grids_are_products_seed_by_seed(plan):
         for method in ("softmax", "crf")
     ]
     for seed in (5, 3):
-        config = next(t.config() for t in found.trials() if (t.method.name, t.seed) == ("crf", seed))
+        config = next(
+            t.make_config() for t in found.trials() if (t.method.name, t.seed) == ("crf", seed)
+        )
         assert config["system"]["seed"] == seed and config["training"]["max_steps"] == 100
         assert config.interpolate()["training"]["seed"] == seed
 
@@ -120,7 +122,7 @@ def test_sizes_are_drawn_for_every_reader(plan):
     assert found.draws == [Draw(20), Draw(50)] and found.seeds == [0, 1]
     trials = list(found.trials())
     assert len(trials) == 8 and trials[0].title == "a, softmax, 20 sentences, seed 0"
-    plain, resampled = trials[6].config(), trials[7].config()
+    plain, resampled = trials[6].make_config(), trials[7].make_config()
     drawn = plain["corpora"]["train"]
     assert drawn["@readers"] == "longtail.LowResourceCorpus.v1"
     assert (drawn["n_sentences"], drawn["partition"], drawn["seed"]) == (50, 1, 0)
@@ -139,7 +141,7 @@ def test_shares_are_drawn(plan):
     assert found.draws == [Draw(30, 0.05), Draw(30, 0.2)] and found.seeds == [0, 1, 2, 3, 4]
     trial = next(found.trials())
     assert trial.title == "a, softmax, 30 sentences with 5 % entity tokens, seed 0"
-    drawn = trial.config()["corpora"]["train"]
+    drawn = trial.make_config()["corpora"]["train"]
     assert drawn["@readers"] == "longtail.ImbalancedCorpus.v1" and drawn["entity_share"] == 0.05
     assert plan("shares: [1]\ngrids: [{}]").draws == [Draw(100, 1)]
 
@@ -158,7 +160,7 @@ SPACY = "'@readers': spacy.Corpus.v1, path: '${paths.train}'"
 def test_training_data_that_does_not_read_corpora_plain_cannot_be_sampled(method, plan):
     found = plan("corpora: [a]\nsizes: [20]\nmethods: {odd: {" + method + "}}")
     with pytest.raises(ValueError, match=r"L470.*'odd'"):
-        next(found.trials()).config()
+        next(found.trials()).make_config()
 
 
 # --- errors

@@ -10,9 +10,9 @@ from spacy_longtail.studies.configs.compose import compose, read_base
 from spacy_longtail.studies.trials import study as module
 from spacy_longtail.studies.trials.plan import read_plan
 from spacy_longtail.studies.trials.store import TrialStore
-from spacy_longtail.studies.trials.study import Study, create_study
+from spacy_longtail.studies.trials.study import create_study
 from tests.trials import Scored, record_of
-from tests.util import numbered, refused, run_app, toy_corpus
+from tests.util import new_file, numbered, refused, run_app, toy_corpus
 
 
 @pytest.fixture
@@ -110,11 +110,12 @@ def test_a_trial_that_ran_out_of_time_is_listed_as_open_with_a_larger_limit(corp
 
 def test_the_progress_of_a_matrix_names_the_held_out_fold(corpus, tmp_path, monkeypatch):
     pytest.importorskip("scipy")
-    train = Study.run
-    monkeypatch.setattr(Study, "run", lambda self, options: train(self, options, None, Scored({})))
-    options = ("--steps", "4", "--set", "training.eval_frequency=2", "--seeds", "0", "--folds", "3")
+    scored = Scored({})
+    monkeypatch.setattr(module, "run_trial", lambda trial, work, stop, **_: scored(trial, work, stop))
+    text = "steps: 4\nseeds: 1\nsettings: {training.eval_frequency: 2}\ngrids: [{head: softmax}]\n"
+    plan = new_file(tmp_path / "plan.yml", text)
 
-    said = run_app("matrix", "quick", corpus, "-o", tmp_path / "out", *options).stderr
+    said = run_app("matrix", plan, corpus, "-o", tmp_path / "out", "--folds", "3").stderr
 
     lines = [line for line in said.splitlines() if "macro F1" in line]
     assert lines and all("on the held-out fold" in line for line in lines)

@@ -11,7 +11,8 @@ from ...errors import Errors
 from ...evaluation.report.systems import Run, read_run
 from ...output.console import number
 from ..comparison.recommendation import MethodRuns, decide
-from ..trials.store import TrialRecord
+from ..trials.record import TrialRecord
+from ..trials.running import TrialRunner
 from ..trials.study import Study, TrialOptions
 
 FIRST_FOLD_SHARE = 0.5  # fraction of the budget for the first fold
@@ -46,6 +47,7 @@ class Race:
         after two fifths of them, except trials of the baseline.
     labels (List[str]): The declared types.
     say (Callable): Receives messages about the progress.
+    runner (Optional[Callable]): Function that runs one trial. By default in a separate process.
     """
 
     def __init__(
@@ -55,8 +57,9 @@ class Race:
         total_minutes: float,
         labels: list[str],
         say: Callable[[str], None],
+        runner: TrialRunner | None = None,
     ) -> None:
-        self.study, self.say = study, say
+        self.study, self.say, self.runner = study, say, runner
         self.baseline, self.seconds = study.plan.baseline, 60 * total_minutes
         limit = MAX_TRIAL_SHARE * total_minutes
         self.options = replace(options, minutes=limit, unlimited=self.baseline)
@@ -116,7 +119,7 @@ class Race:
     def _train(self, names: list[str], fold: Path) -> None:
         """Run trials of a fold."""
         keys = [self.keys[name, fold] for name in names]
-        records = self.study.run(self.options, keys)
+        records = self.study.run(self.options, keys, self.runner)
         self.records |= {key: records[key] for key in keys}
         if self.baseline in names and not self._is_done(self.baseline, fold):
             record = records[self.keys[self.baseline, fold]]

@@ -3,7 +3,7 @@
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import partial
@@ -20,13 +20,14 @@ from ...training.filling import load_with_corpus_values
 from ...training.pretrained import warn_seen
 from ...training.startup import check_gpu
 from ...training.train import check_trainable
+from .key import corpus_version, trial_key
 from .plan import Plan
 from .plan_file import invalid_plan
-from .process import MODEL, ChildTask, ProcessEnd, Stop, launch
-from .store import FOLDER, SCORED, TrialRecord, TrialStoppedError, TrialStore, corpus_version, trial_key
+from .process import MODEL
+from .record import SCORED, TrialRecord
+from .running import TrialRunner, TrialStoppedError, run_and_store, run_trial
+from .store import FOLDER, TrialStore
 from .trial import Trial
-
-TrialRunner = Callable[[Trial, Path, Stop], ProcessEnd]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +87,7 @@ class Study:
         for (name, corpus, _), trial in kinds.items():
             with tempfile.TemporaryDirectory() as folder:
                 path = Path(folder) / "config.cfg"
-                trial.config().to_disk(path, interpolate=False)
+                trial.make_config().to_disk(path, interpolate=False)
                 try:
                     filled = load_with_corpus_values(path, corpus)
                     interpolated = filled.interpolate()
@@ -102,7 +103,7 @@ class Study:
         options (TrialOptions): Options of the run. Trials that it would repeat are open.
         """
         records = self.store.records()
-        missing = [key for key in self.trials if options.must_run(records.get(key))]
+        missing = self.list_missing(self.trials, options, records)
         self.check(missing)
         finished = {key: record for key, record in records.items() if key not in missing}
         return [
@@ -117,14 +118,20 @@ class Study:
             for key, trial in self.trials.items()
         ]
 
-    def list_missing(self, keys: Iterable[str], options: TrialOptions) -> list[str]:
+    def list_missing(
+        self,
+        keys: Iterable[str],
+        options: TrialOptions,
+        records: Mapping[str, TrialRecord] | None = None,
+    ) -> list[str]:
         """Return the trials that have to be run.
 
         keys (Iterable[str]): Content keys of trials.
         options (TrialOptions): Options of the run.
+        records (Optional[Mapping[str, TrialRecord]]): Records of the store, if they were read.
         RETURNS (List[str]): Content keys of trials without a record, or that are repeated.
         """
-        records = self.store.records()
+        records = self.store.records() if records is None else records
         return [key for key in keys if options.must_run(records.get(key))]
 
     def run(
@@ -139,7 +146,7 @@ class Study:
         """
         among = list(self.trials if keys is None else keys)
         records = self.store.records()
-        missing = [key for key in among if options.must_run(records.get(key))]
+        missing = self.list_missing(among, options, records)
         if options.keep_models:
             done = {key for key, record in records.items() if record.is_done}
             bare = [k for k in among if k in done and not (self.store.place(k) / MODEL).is_dir()]
@@ -162,18 +169,22 @@ class Study:
 
         def train(key: str) -> TrialRecord | None:
             trial = self.trials[key]
-            run = runner or partial(run_trial, options, SCORED, self.store.place(key))
+            minutes = options.limit_of(trial.method.name)
+            run = runner or partial(
+                run_trial, target=self.store.place(key), gpu_id=options.gpu_id, minutes=minutes
+            )
             training = trial.method.config["training"]  # the recipe of an encoder may have its own
             try:
                 if stopped:
                     return None
-                return self.store.train(
+                return run_and_store(
+                    self.store,
                     key,
                     trial,
                     lambda work: run(trial, work, lambda: next(iter(stopped), None)),
                     steps=training["max_steps"],
                     patience=training["patience"],
-                    minutes=options.limit_of(trial.method.name),
+                    minutes=minutes,
                     keep_model=options.keep_models,
                 )
             except TrialStoppedError:
@@ -216,7 +227,7 @@ def create_study(
     versions = {corpus: corpus_version(corpus) for corpus in plan.corpora}
     trials: dict[str, Trial] = {}
     for trial in plan.trials():
-        key = trial_key(trial.config(), versions[trial.corpus])
+        key = trial_key(trial.make_config(), versions[trial.corpus])
         same = trials.setdefault(key, trial)
         if same is not trial:
             raise invalid_plan("The plan", f"{same.title!r} and {trial.title!r} are the same training.")
@@ -241,27 +252,3 @@ def _describe_record(record: TrialRecord, test_name: str) -> str:
         dev, test = (f"{100 * (record.score(part) or 0):.1f}" for part in SCORED)
         return f"{record.title}: macro F1 {dev} on dev, {test} on {test_name}, {record.seconds:.0f} s"
     return f"{record.title}: {record.status}: {''.join(record.error.strip().splitlines()[-1:])}"
-
-
-def run_trial(
-    options: TrialOptions, parts: Sequence[str], target: Path, trial: Trial, work: Path, stop: Stop
-) -> ProcessEnd:
-    """Run one trial in a separate process.
-
-    options (TrialOptions): Options of the run.
-    parts (Sequence[str]): Parts to score: dev, test.
-    target (Path): Folder to which the files are moved afterwards.
-    trial (Trial): The trial.
-    work (Path): Empty folder for its files.
-    stop (Callable): Returns why the trial must end, or None.
-    RETURNS (ProcessEnd): End of the process.
-    """
-    task = ChildTask(
-        corpus=str(trial.corpus),
-        name=trial.method.name,
-        gpu_id=options.gpu_id,
-        is_sample=trial.draw is not None,
-        parts=list(parts),
-        moved_to=str(target),
-    )
-    return launch(work, trial.config(), task, options.limit_of(trial.method.name), stop)

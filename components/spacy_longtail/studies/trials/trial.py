@@ -65,7 +65,7 @@ class Trial(NamedTuple):
         """Return corpus, method, sample and seed, for people."""
         return title_of(self.corpus.name, self.method.name, self.draw, self.seed)
 
-    def config(self) -> Config:
+    def make_config(self) -> Config:
         """Return the complete config of the training, not interpolated."""
         config = compose(self.method.config, {}, {"system.seed": self.seed})
         if self.draw is not None:
