@@ -10,6 +10,7 @@ from spacy_longtail.heads.outputs import output_of
 from spacy_longtail.layers.described import is_described
 from spacy_longtail.studies.configs.compose import compose, known_choices, read_base
 from spacy_longtail.studies.trials.plan import list_presets, read_plan
+from spacy_longtail.studies.trials.plan_file import GivenFieldError
 from spacy_longtail.studies.trials.trial import Draw
 from tests.util import config_file, new_file, tiny_bert
 
@@ -178,12 +179,16 @@ REFUSED = {
     "corpora": [f"{GRID}corpora: {value}" for value in ("a", "[3]")],
     "same name": [GRID + "corpora: [x/a, y/a]"],
     "settings": [f"{GRID}settings: {value}" for value in ("3", "null", "{3: 4}")],
-    "use steps": [GRID + "settings: {training.max_steps: 7}"],
-    "use corpora": [GRID + "settings: {longtail.tail: [ART]}"],
-    "system.seed under methods.b use seeds": ["methods: {a: {}, b: {system.seed: 3}}"],
-    "paths.train under methods.b use corpora": ["methods: {b: {paths.train: x.spacy}}"],
-    "longtail.tail under methods.b use corpora": ["methods: {b: {longtail.tail: [PER]}}"],
-    "max_steps under choices.head.h use steps": [GRID + "choices: {head: {h: {training.max_steps: 7}}}"],
+    "training.max_steps under settings would be ignored: use steps": [
+        GRID + "settings: {training.max_steps: 7}"
+    ],
+    "under settings would be ignored: use corpora": [GRID + "settings: {longtail.tail: [ART]}"],
+    "system.seed under methods.b .*use seeds": ["methods: {a: {}, b: {system.seed: 3}}"],
+    "paths.train under methods.b .*use corpora": ["methods: {b: {paths.train: x.spacy}}"],
+    "longtail.tail under methods.b .*use corpora": ["methods: {b: {longtail.tail: [PER]}}"],
+    "max_steps under choices.head.h .*use steps": [
+        GRID + "choices: {head: {h: {training.max_steps: 7}}}"
+    ],
     "methods": [f"methods: {value}" for value in ("[a]", "{a: 3}", "{a: null}")],
     "file's name": [f"methods: {{{name}: {{}}}}" for name in ("a/b", "''", "nul")],
     "'softmax' names two methods": [GRID + "methods: {softmax: {training.dropout: 0.1}}"],
@@ -191,7 +196,7 @@ REFUSED = {
     "size": [f"{GRID}sizes: {value}" for value in ("20", "[]", "[20, 20]", "[0]", "[2.5]")],
     "shares": [f"{GRID}shares: {value}" for value in ("[]", "[.nan]", "[5]", "[true]")],
     "remove seeds": [GRID + "sizes: [20]\nseeds: 3"],
-    "sizes and shares": [GRID + "sizes: [20]\nshares: [0.1]"],
+    "sizes or shares": [GRID + "sizes: [20]\nshares: [0.1]"],
     "partitions need": [GRID + "partitions: 3"],
     "n_sentences needs": [GRID + "sizes: [20]\nn_sentences: 3"],
     "its baseline 'crf' is none of its methods: softmax": [GRID + "baseline: crf"],
@@ -200,7 +205,7 @@ REFUSED = {
     "max_steps is 7 for 'a' and 1000": ["methods: {a: {training.max_steps: 7}, b: {}}"],
     "eval_frequency is 7 for 'a'": [GRID + "methods: {a: {training.eval_frequency: 7}}"],
     "patience is 0 for 'a' and 300": ["patience: 300\nmethods: {a: {training.patience: 0}, b: {}}"],
-    "nlp.tokenizer.x under methods.b use corpora": ["methods: {b: {nlp.tokenizer.x: 1}}"],
+    "nlp.tokenizer.x under methods.b .*use corpora": ["methods: {b: {nlp.tokenizer.x: 1}}"],
     "patience is 7 .* and 0": [GRID + "methods: {a: {training.patience: 7}}"],
     "at least two evaluations, 200 steps": [GRID + "patience: 199"],
     "max_epochs is 7 for 'softmax', but .* end by their steps": [
@@ -214,6 +219,25 @@ REFUSED = {
 def test_plans_that_are_refused(named, text, plan):
     with pytest.raises(ValueError, match=rf"^\[L470\].*plan\.yml.*{named}"):
         plan(text)
+
+
+@pytest.mark.parametrize(
+    ("given", "field", "value"),
+    [
+        ({"steps": 0}, "steps", 0),
+        ({"settings": {"system.seed": 3}}, "settings", "system.seed"),
+        ({"n_sentences": 5}, "n_sentences", 5),
+        ({"baseline": "focal"}, "baseline", "focal"),
+        ({"grids": [{"haed": "crf"}]}, "grids", [{"haed": "crf"}]),
+        ({"grids": [], "methods": {}}, "grids", []),
+    ],
+)
+def test_an_error_names_the_field_that_was_given_and_no_preset(given, field, value):
+    with pytest.raises(GivenFieldError, match=rf"^\[L470\] {field} ") as found:
+        read_plan("quick", given)
+
+    assert (found.value.field, found.value.given) == (field, value)
+    assert "quick.yml" not in str(found.value)
 
 
 def test_an_empty_list_declares_types_that_the_corpus_fills_in(plan):

@@ -135,7 +135,7 @@ def test_candidates_are_listed_with_their_reasons(corpus, tmp_path):
 
 def test_too_few_steps_are_refused_by_the_name_of_the_option(corpus, tmp_path):
     call = ["recommend", corpus, "-o", tmp_path / "out", "--steps", "60", "--dry-run"]
-    refused(call, "--set training.eval_frequency=20", tmp_path / "out")
+    refused(call, "--steps 60 cannot be used", tmp_path / "out")
 
 
 def test_a_dry_run_refuses_more_folds_than_the_corpus_has_documents(corpus, tmp_path):
@@ -146,7 +146,17 @@ def test_a_dry_run_refuses_more_folds_than_the_corpus_has_documents(corpus, tmp_
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("quick", "CORPUS", "--sizes", "0"), "L470"),
+        (("quick", "CORPUS", "--sizes", "0"), "[L581] --sizes '0'"),
+        (("quick", "CORPUS", "--sizes", "4,4"), "[L581] --sizes '4,4'"),
+        (("quick", "CORPUS", "CORPUS"), "[L470] corpora"),
+        (("quick", "CORPUS", "--sizes", "4", "--seeds", "0"), "[L581] --seeds '0'"),
+        (("quick", "CORPUS", "--partitions", "3"), "[L581] --partitions 3"),
+        (("quick", "CORPUS", "--patience", "50"), "[L581] --patience 50"),
+        (
+            ("quick", "CORPUS", "--set", "training.eval_frequency=5000"),
+            "[L581] --set 'training.eval_frequency'",
+        ),
+        (("quick", "CORPUS", "--set", "training.max_epochs=5"), "[L581] --set 'training.max_epochs'"),
         (("quick", "CORPUS", "--sizes", "x"), "--sizes"),
         (("quick", "CORPUS", "--seeds", "0,a"), "--seeds"),
         (("quick", "none"), "L402"),
@@ -164,7 +174,7 @@ def test_a_dry_run_refuses_more_folds_than_the_corpus_has_documents(corpus, tmp_
             "[L438] the method 'ner' cannot be trained",
         ),
         (("quick", "CORPUS", "--set", "training.patience=50"), "[L581] --set 'training.patience'"),
-        (("quick", "CORPUS", "--set", "system.seed=3"), "every trial gets it from 'seeds' of the plan"),
+        (("quick", "CORPUS", "--set", "system.seed=3"), "would be ignored: use seeds instead"),
     ],
 )
 def test_bad_studies_are_refused(options, message, corpus, tmp_path):

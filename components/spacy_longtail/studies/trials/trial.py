@@ -38,7 +38,14 @@ class Draw:
 
 
 def title_of(corpus: str, method: str, draw: Draw | None, seed: int) -> str:
-    """Return the title of a trial: corpus, method, sample and seed."""
+    """Return the title of a trial.
+
+    corpus (str): Name of the corpus.
+    method (str): Name of the method.
+    draw (Optional[Draw]): Sample of the training sentences, or None for all of them.
+    seed (int): Random seed of the training.
+    RETURNS (str): Corpus, method, sample and seed.
+    """
     drawn = "" if draw is None else f", {number(draw.n_sentences, 'sentence')}"
     share = "" if draw is None or draw.entity_share is None else f" with {draw.x[1]:g} % entity tokens"
     return f"{corpus}, {method}{drawn}{share}, seed {seed}"
