@@ -142,8 +142,8 @@ def test_a_trial_that_is_done_keeps_its_model_if_it_should(tmp_path):
 
 
 @pytest.mark.parametrize(("method", "limit"), [("ner", None), ("crf", 3.2)])
-def test_a_trial_is_limited_unless_its_method_is_not(method, limit):
-    assert TrialOptions(minutes=3.2, unlimited="ner").limit_of(method) == limit
+def test_a_method_can_have_a_limit_of_its_own(method, limit):
+    assert TrialOptions(minutes=3.2, limits={"ner": None}).limit_of(method) == limit
 
 
 def test_the_time_limit_is_that_of_the_process(tmp_path, monkeypatch):

@@ -62,7 +62,7 @@ class Race:
         self.study, self.say, self.runner = study, say, runner
         self.baseline, self.seconds = study.plan.baseline, 60 * total_minutes
         limit = MAX_TRIAL_SHARE * total_minutes
-        self.options = replace(options, minutes=limit, unlimited=self.baseline)
+        self.options = replace(options, minutes=limit, limits={self.baseline: None})
         self.end = time.monotonic() + self.seconds
         self.keys = {(t.method.name, t.corpus): key for key, t in study.trials.items()}
         self.records: dict[str, TrialRecord] = {}

@@ -199,7 +199,11 @@ def _override_fields(read: Overrides, given: Overrides) -> Overrides:
 
 
 def invalid_plan(path: Path | str, problem: str) -> ValueError:
-    """Return the error (L470) for an invalid plan."""
+    """Return the error (L470) for an invalid plan.
+
+    path (Union[Path, str]): File of the plan, or what else cannot be used.
+    problem (str): What is wrong, as a sentence.
+    """
     return ValueError(
         Errors.L470.format(path=path, problem=problem, fix="docs/matrix.md shows what a plan has.")
     )

@@ -35,7 +35,10 @@ class TrialStore:
     output: Path
 
     def place(self, key: str) -> Path:
-        """Return the folder of a finished trial."""
+        """Return the folder of a finished trial.
+
+        key (str): Content key of the trial.
+        """
         return self.output / FOLDER / key
 
     def records(self) -> dict[str, TrialRecord]:

@@ -5,7 +5,7 @@ import tempfile
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -39,11 +39,15 @@ class TrialOptions:
     minutes: float | None = None  # time limit of each trial
     keep_models: bool = False  # whether to keep model-best and model-last
     retry_failed: bool = False  # whether to repeat trials that failed or exceeded their time limit
-    unlimited: str | None = None  # method without the time limit
+    limits: Mapping[str, float | None] = field(default_factory=dict)  # replace `minutes`, by method
 
     def limit_of(self, method: str) -> float | None:
-        """Return the time limit of a method's trials in minutes, or None."""
-        return None if method == self.unlimited else self.minutes
+        """Return the time limit of a method's trials.
+
+        method (str): Name of the method.
+        RETURNS (Optional[float]): Minutes, or None if there is no limit.
+        """
+        return self.limits.get(method, self.minutes)
 
     def must_run(self, record: TrialRecord | None) -> bool:
         """Return whether to run a trial: it is new, or failed, or had a shorter time limit.

@@ -274,13 +274,18 @@ def best_of(tried: list[FinishedTrial]) -> FinishedTrial | None:
     """Return the trial with the best macro F1 on dev, or None if none is done.
 
     Among equal trials the baseline is preferred, then the first.
+
+    tried (List[FinishedTrial]): The trials of a search.
     """
     done = [trial for trial in tried if trial.status == "done" and trial.score is not None]
     return max(done, key=lambda t: (t.score, t.is_baseline, -t.number), default=None)
 
 
 def describe_trial(trial: FinishedTrial) -> str:
-    """Return one line on a trial, for people."""
+    """Return one line on a trial, for people.
+
+    trial (FinishedTrial): The trial.
+    """
     values = ", ".join(f"{name} {value}" for name, value in trial.values.items())
     score = "" if trial.score is None else f", macro F1 on dev {percent(trial.score)}"
     error = f": {trial.error.splitlines()[-1]}" if trial.error else ""
