@@ -94,23 +94,32 @@ def near(values):
     return 0.9 - abs(values[LAM] - 0.6)
 
 
-def test_any_config_value_can_be_searched_and_all_trials_train_equal_steps(corpus, tmp_path):
+def test_any_config_value_can_be_searched(corpus, tmp_path):
     texts = ["training.batcher.size=100:2000:log", "training.dropout=0:1", "nlp.batch_size=8,16"]
+
     whole, part, choice, lam = search_of(corpus, tmp_path, *texts, f"{LAM}=0.1:0.5:log").parameters
+
     assert (whole.whole, whole.log, whole.baseline) == (True, True, 1000)
     assert (part.whole, part.log, part.high) == (False, False, 1.0)
     assert choice.choices == (8, 16) and (lam.low, lam.high, lam.log) == (0.1, 0.5, True)
-    (every,) = search_of(corpus, tmp_path, "training.dropout=null,true,0.5,much").parameters
-    assert every.choices == (None, True, 0.5, "much")
-    for given, kept in ((5, 0), (-1, -1)):  # -1 streams
-        config = read_base(None)
-        config["training"] |= {"patience": 100, "max_epochs": given}
-        config.to_disk(tmp_path / "own.cfg", interpolate=False)
-        search = search_of(
-            corpus, tmp_path / "out", f"{DROPOUT}=0:1", config=tmp_path / "own.cfg", settings={}
-        )
-        training = search.config["training"]
-        assert (training["patience"], training["max_epochs"]) == (0, kept)
+
+
+def test_choices_are_parsed_as_values_of_a_config(corpus, tmp_path):
+    (parameter,) = search_of(corpus, tmp_path, "training.dropout=null,true,0.5,much").parameters
+
+    assert parameter.choices == (None, True, 0.5, "much")
+
+
+@pytest.mark.parametrize(("epochs", "kept"), [(5, 0), (-1, -1)])  # -1 streams
+def test_all_trials_of_a_search_train_equal_steps(epochs, kept, corpus, tmp_path):
+    config = read_base(None)
+    config["training"] |= {"patience": 100, "max_epochs": epochs}
+    config.to_disk(tmp_path / "own.cfg", interpolate=False)
+    given = {"config": tmp_path / "own.cfg", "settings": {}}
+
+    training = search_of(corpus, tmp_path / "out", f"{DROPOUT}=0:1", **given).config["training"]
+
+    assert (training["patience"], training["max_epochs"]) == (0, kept)
 
 
 @pytest.mark.parametrize(

@@ -386,16 +386,34 @@ def test_advice_names_the_declared_types_without_a_mention(corpus, tmp_path, mon
     assert any(text.startswith("The training part does not mention SHIP.") for text in said)
 
 
-def test_advice_stops_where_stock_spacy_fails(corpus, tmp_path):
-    given = (corpus, tmp_path)
-    with pytest.raises(ValueError, match=r"L487.*Kaboom"):
-        advised(*given, Scored({}, failing=("ner",)), minutes=10)
+@pytest.fixture
+def baseline_failed(corpus, tmp_path):
+    """The training of stock spaCy has failed."""
+    with pytest.raises(ValueError, match=r"L487.*Kaboom.*--retry-failed"):
+        advised(corpus, tmp_path, Scored({}, failing=("ner",)), minutes=10)
+
+
+@pytest.mark.usefixtures("baseline_failed")
+def test_no_config_is_written_if_stock_spacy_fails(tmp_path):
     assert not (tmp_path / "out" / "recommended.cfg").exists()
+
+
+@pytest.mark.usefixtures("baseline_failed")
+def test_nothing_is_trained_after_stock_spacy_has_failed(corpus, tmp_path):
+    runner = Scored({})
+
+    with pytest.raises(ValueError, match="L487"):
+        advised(corpus, tmp_path, runner, minutes=10)
+
+    assert not runner.begun
+
+
+@pytest.mark.usefixtures("baseline_failed")
+def test_a_failed_training_of_stock_spacy_is_repeated_on_request(corpus, tmp_path):
     runner = Scored({"ner": 0.2, "crf": 0.95})
-    with pytest.raises(ValueError, match=r"L487.*--retry-failed"):
-        advised(*given, runner, minutes=10)
-    assert not runner.begun  # nothing in vain
-    found, *_ = advised(*given, runner, minutes=10, retry_failed=True)
+
+    found, *_ = advised(corpus, tmp_path, runner, minutes=10, retry_failed=True)
+
     assert found.recommendation.method == "crf"
 
 

@@ -196,7 +196,7 @@ REFUSED = {
     "size": [f"{GRID}sizes: {value}" for value in ("20", "[]", "[20, 20]", "[0]", "[2.5]")],
     "shares": [f"{GRID}shares: {value}" for value in ("[]", "[.nan]", "[5]", "[true]")],
     "remove seeds": [GRID + "sizes: [20]\nseeds: 3"],
-    "sizes or shares": [GRID + "sizes: [20]\nshares: [0.1]"],
+    "sizes and shares": [GRID + "sizes: [20]\nshares: [0.1]"],
     "partitions need": [GRID + "partitions: 3"],
     "n_sentences needs": [GRID + "sizes: [20]\nn_sentences: 3"],
     "its baseline 'crf' is none of its methods: softmax": [GRID + "baseline: crf"],

@@ -59,10 +59,10 @@ class PlanFile(BaseModel):
         return list(range(seeds)) if isinstance(seeds, int) else list(dict.fromkeys(seeds))
 
     def find_problem(self) -> tuple[str, list[str]]:
-        """Return a contradiction between fields, or which one would be ignored, and these fields.
+        """Find fields that contradict each other or would be ignored.
 
         RETURNS (Tuple[str, List[str]]): The problem, or "" if there is none, and the fields that
-            could be changed. A dotted name is that of one of the settings.
+            the user may change. A dotted name is that of one of the settings.
         """
         names = [with_name(Path(corpus)).name for corpus in self.corpora]
         given, drawn = self.model_fields_set, self.sizes or self.shares
@@ -71,13 +71,10 @@ class PlanFile(BaseModel):
             f"two corpora have the same name, found {', '.join(names)}.": (_repeats(names), ["corpora"]),
             "a size is listed twice.": (_repeats(self.sizes), ["sizes"]),
             "a share is listed twice.": (_repeats(self.shares), ["shares"]),
-            "a study has either sizes or shares.": (self.sizes and self.shares, ["sizes", "shares"]),
+            "it has sizes and shares: remove one.": (self.sizes and self.shares, ["sizes", "shares"]),
             "each partition has its own seed: remove seeds.": (drawn and "seeds" in given, ["seeds"]),
             "partitions need sizes or shares.": (not drawn and "partitions" in given, ["partitions"]),
-            "n_sentences needs shares.": (
-                not self.shares and "n_sentences" in given,
-                ["n_sentences"],
-            ),
+            "n_sentences needs shares.": (not self.shares and "n_sentences" in given, ["n_sentences"]),
             **{
                 f"{name} under {where} would be ignored: use {owner_of(name)} instead.": (
                     value != [],  # [] declares it
@@ -94,7 +91,7 @@ class PlanFile(BaseModel):
     def _settings(self) -> dict[str, dict[str, Any]]:
         """Return the settings that other fields may override, by where they stand in the plan.
 
-        The lengths of methods are missing, because `_check_equal_length` compares them.
+        The lengths of methods are missing, because `read_plan` compares them.
         """
         return {
             "settings": self.settings,
