@@ -8,7 +8,7 @@ import spacy
 from spacy_longtail.corpus.descriptions import CorpusTypes
 from spacy_longtail.scorers import make_ner_scorer
 from spacy_longtail.studies.trials.process import ProcessEnd
-from spacy_longtail.studies.trials.store import TrialRecord
+from spacy_longtail.studies.trials.record import TrialRecord
 from tests.util import evaluation_data, examples
 
 LABELS = ["PER", "GEO"]
@@ -57,7 +57,7 @@ class Scored:
         skill = self.skills.get(name, 0.5)
         found = {part: judged(skill, luck, times) for part, times in (("dev", 3), ("test", 4))}
         found["test"]["performance"] = {"ents_macro_f": found["dev"]["scores"]["ents_macro_f"]}
-        settings = trial.config()["training"]
+        settings = trial.make_config()["training"]
         own = {key: settings[key] for key in ("max_steps", "patience")}
         steps = min(own["max_steps"], self.needs.get(name, 2) + (own["patience"] or own["max_steps"]))
         curve = [

@@ -11,8 +11,8 @@ import typer
 from thinc.api import Config
 
 from spacy_longtail.cli import app
+from spacy_longtail.studies.trials.key import code_version
 from spacy_longtail.studies.trials.process import ChildTask, launch
-from spacy_longtail.studies.trials.store import code_version
 from tests.util import (
     GATE_MODEL,
     config_file,

@@ -17,8 +17,8 @@ from types import SimpleNamespace
 import pytest
 import srsly
 
+from spacy_longtail.studies.trials import key, store
 from spacy_longtail.studies.trials import process as processes
-from spacy_longtail.studies.trials import store
 from spacy_longtail.studies.trials.plan import read_plan
 from spacy_longtail.studies.trials.process import ProcessEnd, run_process
 from spacy_longtail.studies.trials.store import TrialStore
@@ -110,7 +110,8 @@ def test_trials_of_other_versions_are_counted_in_a_warning_and_kept(
     plan, corpus, tmp_path, fake, monkeypatch
 ):
     matrix(plan, corpus, tmp_path / "out").run(TrialOptions(), runner=fake)
-    monkeypatch.setattr(store, "code_version", lambda: "another")
+    for module in (key, store):
+        monkeypatch.setattr(module, "code_version", lambda: "another")
 
     with pytest.warns(UserWarning, match=r"LW208\] .*trials has 4 trials of other versions"):
         found = matrix(plan, corpus, tmp_path / "out")

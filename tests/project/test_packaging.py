@@ -78,7 +78,7 @@ def test_runs_without_scores_on_dev_are_no_candidates(metrics, built, tmp_path):
     (folder / "dev" / "ours.json").unlink()
     assert build_package(folder, tmp_path / "p", "baseline", "1.0").model == "baseline"
     (folder / "dev" / "baseline.json").unlink()
-    with pytest.raises(ValueError, match=r"L410.*baseline"):
+    with pytest.raises(ValueError, match=r"L487.*the baseline 'baseline' has no scores"):
         build_package(folder, tmp_path / "p", "baseline", "1.0")
 
 

@@ -76,7 +76,7 @@ def finished(score, steps=(0, 2, 4, 6)):
 
 def values_of(trial):
     """Lam and dropout of a trial's config."""
-    config = trial.config()
+    config = trial.make_config()
     return {LAM: config["components"]["ner"]["loss"]["lam"], DROPOUT: config["training"]["dropout"]}
 
 
@@ -94,23 +94,32 @@ def near(values):
     return 0.9 - abs(values[LAM] - 0.6)
 
 
-def test_any_config_value_can_be_searched_and_all_trials_train_equal_steps(corpus, tmp_path):
+def test_any_config_value_can_be_searched(corpus, tmp_path):
     texts = ["training.batcher.size=100:2000:log", "training.dropout=0:1", "nlp.batch_size=8,16"]
+
     whole, part, choice, lam = search_of(corpus, tmp_path, *texts, f"{LAM}=0.1:0.5:log").parameters
+
     assert (whole.whole, whole.log, whole.baseline) == (True, True, 1000)
     assert (part.whole, part.log, part.high) == (False, False, 1.0)
     assert choice.choices == (8, 16) and (lam.low, lam.high, lam.log) == (0.1, 0.5, True)
-    (every,) = search_of(corpus, tmp_path, "training.dropout=null,true,0.5,much").parameters
-    assert every.choices == (None, True, 0.5, "much")
-    for given, kept in ((5, 0), (-1, -1)):  # -1 streams
-        config = read_base(None)
-        config["training"] |= {"patience": 100, "max_epochs": given}
-        config.to_disk(tmp_path / "own.cfg", interpolate=False)
-        search = search_of(
-            corpus, tmp_path / "out", f"{DROPOUT}=0:1", config=tmp_path / "own.cfg", settings={}
-        )
-        training = search.config["training"]
-        assert (training["patience"], training["max_epochs"]) == (0, kept)
+
+
+def test_choices_are_parsed_as_values_of_a_config(corpus, tmp_path):
+    (parameter,) = search_of(corpus, tmp_path, "training.dropout=null,true,0.5,much").parameters
+
+    assert parameter.choices == (None, True, 0.5, "much")
+
+
+@pytest.mark.parametrize(("epochs", "kept"), [(5, 0), (-1, -1)])  # -1 streams
+def test_all_trials_of_a_search_train_equal_steps(epochs, kept, corpus, tmp_path):
+    config = read_base(None)
+    config["training"] |= {"patience": 100, "max_epochs": epochs}
+    config.to_disk(tmp_path / "own.cfg", interpolate=False)
+    given = {"config": tmp_path / "own.cfg", "settings": {}}
+
+    training = search_of(corpus, tmp_path / "out", f"{DROPOUT}=0:1", **given).config["training"]
+
+    assert (training["patience"], training["max_epochs"]) == (0, kept)
 
 
 @pytest.mark.parametrize(
@@ -251,17 +260,31 @@ def test_the_sampler_ignores_a_baseline_outside_of_its_range(corpus, tmp_path, m
     assert studies[0].trials[0].params.keys() == {DROPOUT}
 
 
-def test_a_hopeless_training_is_pruned_and_another_search_is_another_study(corpus, tmp_path):
+def test_a_hopeless_training_is_pruned_and_keeps_no_model(corpus, tmp_path):
     search = search_of(corpus, tmp_path / "out")
     search.run(6, runner=finished(lambda values: 0.9))
+
     *_, last = search.run(7, runner=finished(lambda values: 0.1))
+
     assert (last.status, last.score) == ("pruned", 0.1)
     assert last.curve[-1][0] == 2  # the first third of the steps is safe
     assert not (search.store.place(last.key) / "model").exists()
-    more = {**TINY, "training.dropout": 0.3}
-    given = [((), {}), ((f"{LAM}=0:0.5",), {}), ((), {"seed": 1}), ((), {"settings": more})]
-    names = {search_of(corpus, tmp_path / "names", *texts, **own).name for texts, own in given}
-    assert len(names) == 4 and search_of(corpus, tmp_path / "elsewhere").name in names
+
+
+@pytest.mark.parametrize(
+    ("texts", "given"),
+    [
+        ([f"{LAM}=0:0.5"], {}),
+        ([], {"seed": 1}),
+        ([], {"settings": {**TINY, "training.dropout": 0.3}}),
+    ],
+)
+def test_a_search_with_other_values_has_another_key(texts, given, corpus, tmp_path):
+    assert search_of(corpus, tmp_path, *texts, **given).key != search_of(corpus, tmp_path).key
+
+
+def test_the_key_of_a_search_does_not_depend_on_its_folder(corpus, tmp_path):
+    assert search_of(corpus, tmp_path / "a").key == search_of(corpus, tmp_path / "b").key
 
 
 def failing_at(broken, error):
@@ -427,7 +450,7 @@ def test_wrong_options_of_tune_end_with_a_message(corpus, tmp_path, monkeypatch)
     earlier = tmp_path / "earlier"
     (earlier / "models").mkdir(parents=True)
     (earlier / "study.db").write_text("the database of version 0.3")
-    monkeypatch.setattr(module, "run_trial", lambda *_: ProcessEnd("failed", 1.0, "trace\nKaboom"))
+    monkeypatch.setattr(module, "run_trial", lambda *_, **__: ProcessEnd("failed", 1.0, "trace\nKaboom"))
     for output, more, code in [
         (tmp_path / "out", ["--steps", "3"], "L483"),
         (tmp_path / "out", ["--set", "training.max_steps=9"], "L483"),

@@ -10,6 +10,7 @@ from spacy_longtail.heads.outputs import output_of
 from spacy_longtail.layers.described import is_described
 from spacy_longtail.studies.configs.compose import compose, known_choices, read_base
 from spacy_longtail.studies.trials.plan import list_presets, read_plan
+from spacy_longtail.studies.trials.plan_file import GivenFieldError
 from spacy_longtail.studies.trials.trial import Draw
 from tests.util import config_file, new_file, tiny_bert
 
@@ -49,7 +50,9 @@ def test_grids_are_products_seed_by_seed(plan):
         for method in ("softmax", "crf")
     ]
     for seed in (5, 3):
-        config = next(t.config() for t in found.trials() if (t.method.name, t.seed) == ("crf", seed))
+        config = next(
+            t.make_config() for t in found.trials() if (t.method.name, t.seed) == ("crf", seed)
+        )
         assert config["system"]["seed"] == seed and config["training"]["max_steps"] == 100
         assert config.interpolate()["training"]["seed"] == seed
 
@@ -120,7 +123,7 @@ def test_sizes_are_drawn_for_every_reader(plan):
     assert found.draws == [Draw(20), Draw(50)] and found.seeds == [0, 1]
     trials = list(found.trials())
     assert len(trials) == 8 and trials[0].title == "a, softmax, 20 sentences, seed 0"
-    plain, resampled = trials[6].config(), trials[7].config()
+    plain, resampled = trials[6].make_config(), trials[7].make_config()
     drawn = plain["corpora"]["train"]
     assert drawn["@readers"] == "longtail.LowResourceCorpus.v1"
     assert (drawn["n_sentences"], drawn["partition"], drawn["seed"]) == (50, 1, 0)
@@ -139,7 +142,7 @@ def test_shares_are_drawn(plan):
     assert found.draws == [Draw(30, 0.05), Draw(30, 0.2)] and found.seeds == [0, 1, 2, 3, 4]
     trial = next(found.trials())
     assert trial.title == "a, softmax, 30 sentences with 5 % entity tokens, seed 0"
-    drawn = trial.config()["corpora"]["train"]
+    drawn = trial.make_config()["corpora"]["train"]
     assert drawn["@readers"] == "longtail.ImbalancedCorpus.v1" and drawn["entity_share"] == 0.05
     assert plan("shares: [1]\ngrids: [{}]").draws == [Draw(100, 1)]
 
@@ -158,7 +161,7 @@ SPACY = "'@readers': spacy.Corpus.v1, path: '${paths.train}'"
 def test_training_data_that_does_not_read_corpora_plain_cannot_be_sampled(method, plan):
     found = plan("corpora: [a]\nsizes: [20]\nmethods: {odd: {" + method + "}}")
     with pytest.raises(ValueError, match=r"L470.*'odd'"):
-        next(found.trials()).config()
+        next(found.trials()).make_config()
 
 
 # --- errors
@@ -176,12 +179,16 @@ REFUSED = {
     "corpora": [f"{GRID}corpora: {value}" for value in ("a", "[3]")],
     "same name": [GRID + "corpora: [x/a, y/a]"],
     "settings": [f"{GRID}settings: {value}" for value in ("3", "null", "{3: 4}")],
-    "use steps": [GRID + "settings: {training.max_steps: 7}"],
-    "use corpora": [GRID + "settings: {longtail.tail: [ART]}"],
-    "system.seed under methods.b use seeds": ["methods: {a: {}, b: {system.seed: 3}}"],
-    "paths.train under methods.b use corpora": ["methods: {b: {paths.train: x.spacy}}"],
-    "longtail.tail under methods.b use corpora": ["methods: {b: {longtail.tail: [PER]}}"],
-    "max_steps under choices.head.h use steps": [GRID + "choices: {head: {h: {training.max_steps: 7}}}"],
+    "training.max_steps under settings would be ignored: use steps": [
+        GRID + "settings: {training.max_steps: 7}"
+    ],
+    "under settings would be ignored: use corpora": [GRID + "settings: {longtail.tail: [ART]}"],
+    "system.seed under methods.b .*use seeds": ["methods: {a: {}, b: {system.seed: 3}}"],
+    "paths.train under methods.b .*use corpora": ["methods: {b: {paths.train: x.spacy}}"],
+    "longtail.tail under methods.b .*use corpora": ["methods: {b: {longtail.tail: [PER]}}"],
+    "max_steps under choices.head.h .*use steps": [
+        GRID + "choices: {head: {h: {training.max_steps: 7}}}"
+    ],
     "methods": [f"methods: {value}" for value in ("[a]", "{a: 3}", "{a: null}")],
     "file's name": [f"methods: {{{name}: {{}}}}" for name in ("a/b", "''", "nul")],
     "'softmax' names two methods": [GRID + "methods: {softmax: {training.dropout: 0.1}}"],
@@ -198,10 +205,12 @@ REFUSED = {
     "max_steps is 7 for 'a' and 1000": ["methods: {a: {training.max_steps: 7}, b: {}}"],
     "eval_frequency is 7 for 'a'": [GRID + "methods: {a: {training.eval_frequency: 7}}"],
     "patience is 0 for 'a' and 300": ["patience: 300\nmethods: {a: {training.patience: 0}, b: {}}"],
-    "nlp.tokenizer.x under methods.b use corpora": ["methods: {b: {nlp.tokenizer.x: 1}}"],
+    "nlp.tokenizer.x under methods.b .*use corpora": ["methods: {b: {nlp.tokenizer.x: 1}}"],
     "patience is 7 .* and 0": [GRID + "methods: {a: {training.patience: 7}}"],
     "at least two evaluations, 200 steps": [GRID + "patience: 199"],
-    "max_epochs is 7": [GRID + "settings: {training.max_epochs: 7}"],
+    "max_epochs is 7 for 'softmax', but .* end by their steps": [
+        GRID + "settings: {training.max_epochs: 7}"
+    ],
     "eval_frequency": [f"{GRID}settings: {{training.eval_frequency: {n}}}" for n in (0, "x", 1001)],
 }
 
@@ -210,6 +219,25 @@ REFUSED = {
 def test_plans_that_are_refused(named, text, plan):
     with pytest.raises(ValueError, match=rf"^\[L470\].*plan\.yml.*{named}"):
         plan(text)
+
+
+@pytest.mark.parametrize(
+    ("given", "field", "value"),
+    [
+        ({"steps": 0}, "steps", 0),
+        ({"settings": {"system.seed": 3}}, "settings", "system.seed"),
+        ({"n_sentences": 5}, "n_sentences", 5),
+        ({"baseline": "focal"}, "baseline", "focal"),
+        ({"grids": [{"haed": "crf"}]}, "grids", [{"haed": "crf"}]),
+        ({"grids": [], "methods": {}}, "grids", []),
+    ],
+)
+def test_an_error_names_the_field_that_was_given_and_no_preset(given, field, value):
+    with pytest.raises(GivenFieldError, match=rf"^\[L470\] {field} ") as found:
+        read_plan("quick", given)
+
+    assert (found.value.field, found.value.given) == (field, value)
+    assert "quick.yml" not in str(found.value)
 
 
 def test_an_empty_list_declares_types_that_the_corpus_fills_in(plan):

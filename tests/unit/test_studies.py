@@ -6,11 +6,13 @@ import pytest
 import typer
 
 from spacy_longtail.cli.options import read_numbers, read_settings
+from spacy_longtail.studies.configs.compose import compose, read_base
+from spacy_longtail.studies.trials import study as module
 from spacy_longtail.studies.trials.plan import read_plan
 from spacy_longtail.studies.trials.store import TrialStore
-from spacy_longtail.studies.trials.study import Study, create_study
+from spacy_longtail.studies.trials.study import create_study
 from tests.trials import Scored, record_of
-from tests.util import numbered, refused, run_app, toy_corpus
+from tests.util import new_file, numbered, refused, run_app, toy_corpus
 
 
 @pytest.fixture
@@ -108,11 +110,12 @@ def test_a_trial_that_ran_out_of_time_is_listed_as_open_with_a_larger_limit(corp
 
 def test_the_progress_of_a_matrix_names_the_held_out_fold(corpus, tmp_path, monkeypatch):
     pytest.importorskip("scipy")
-    train = Study.run
-    monkeypatch.setattr(Study, "run", lambda self, options: train(self, options, None, Scored({})))
-    options = ("--steps", "4", "--set", "training.eval_frequency=2", "--seeds", "0", "--folds", "3")
+    scored = Scored({})
+    monkeypatch.setattr(module, "run_trial", lambda trial, work, stop, **_: scored(trial, work, stop))
+    text = "steps: 4\nseeds: 1\nsettings: {training.eval_frequency: 2}\ngrids: [{head: softmax}]\n"
+    plan = new_file(tmp_path / "plan.yml", text)
 
-    said = run_app("matrix", "quick", corpus, "-o", tmp_path / "out", *options).stderr
+    said = run_app("matrix", plan, corpus, "-o", tmp_path / "out", "--folds", "3").stderr
 
     lines = [line for line in said.splitlines() if "macro F1" in line]
     assert lines and all("on the held-out fold" in line for line in lines)
@@ -132,7 +135,7 @@ def test_candidates_are_listed_with_their_reasons(corpus, tmp_path):
 
 def test_too_few_steps_are_refused_by_the_name_of_the_option(corpus, tmp_path):
     call = ["recommend", corpus, "-o", tmp_path / "out", "--steps", "60", "--dry-run"]
-    refused(call, "--set training.eval_frequency=20", tmp_path / "out")
+    refused(call, "--steps 60 cannot be used", tmp_path / "out")
 
 
 def test_a_dry_run_refuses_more_folds_than_the_corpus_has_documents(corpus, tmp_path):
@@ -143,7 +146,17 @@ def test_a_dry_run_refuses_more_folds_than_the_corpus_has_documents(corpus, tmp_
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("quick", "CORPUS", "--sizes", "0"), "L470"),
+        (("quick", "CORPUS", "--sizes", "0"), "[L581] --sizes '0'"),
+        (("quick", "CORPUS", "--sizes", "4,4"), "[L581] --sizes '4,4'"),
+        (("quick", "CORPUS", "CORPUS"), "[L470] corpora"),
+        (("quick", "CORPUS", "--sizes", "4", "--seeds", "0"), "[L581] --seeds '0'"),
+        (("quick", "CORPUS", "--partitions", "3"), "[L581] --partitions 3"),
+        (("quick", "CORPUS", "--patience", "50"), "[L581] --patience 50"),
+        (
+            ("quick", "CORPUS", "--set", "training.eval_frequency=5000"),
+            "[L581] --set 'training.eval_frequency'",
+        ),
+        (("quick", "CORPUS", "--set", "training.max_epochs=5"), "[L581] --set 'training.max_epochs'"),
         (("quick", "CORPUS", "--sizes", "x"), "--sizes"),
         (("quick", "CORPUS", "--seeds", "0,a"), "--seeds"),
         (("quick", "none"), "L402"),
@@ -156,10 +169,51 @@ def test_a_dry_run_refuses_more_folds_than_the_corpus_has_documents(corpus, tmp_
             ("quick", "CORPUS", "--steps", "100", "--set", "components.ner.haed=crf"),
             "[L438] the method 'ner'",
         ),
+        (
+            ("quick", "CORPUS", "--set", "training.dropout=${nope.x}"),
+            "[L438] the method 'ner' cannot be trained",
+        ),
         (("quick", "CORPUS", "--set", "training.patience=50"), "[L581] --set 'training.patience'"),
-        (("quick", "CORPUS", "--set", "system.seed=3"), "every trial gets it from 'seeds' of the plan"),
+        (("quick", "CORPUS", "--set", "system.seed=3"), "would be ignored: use seeds instead"),
     ],
 )
 def test_bad_studies_are_refused(options, message, corpus, tmp_path):
     given = [str(corpus) if option == "CORPUS" else option for option in options]
     refused(["matrix", *given, "-o", tmp_path / "out", "--dry-run"], message, tmp_path / "out")
+
+
+@pytest.fixture
+def study_of(corpus, tmp_path):
+    """Function that creates the study of one method with a config of its own."""
+
+    def create(**settings):
+        config = compose(read_base(None), {}, {"training.eval_frequency": 100, **settings})
+        if settings.get("training.seed", 0) is None:
+            del config["training"]["seed"]
+        config.to_disk(tmp_path / "own.cfg", interpolate=False)
+        methods = {"mine": {"config": str(tmp_path / "own.cfg")}}
+        given = {"methods": methods, "grids": [], "corpora": [str(corpus)]}
+        return create_study(read_plan("quick", given), tmp_path / "out")
+
+    return create
+
+
+@pytest.mark.parametrize("settings", [{"training.seed": None}, {"training.dropout": "${nope.x}"}])
+def test_a_config_that_cannot_be_read_is_an_error_of_its_method(settings, study_of):
+    study = study_of(**settings)
+
+    with pytest.raises(ValueError, match=r"^\[L438\] the method 'mine' cannot be trained: ") as found:
+        study.check(study.trials)
+
+    assert "config.cfg" not in str(found.value) and str(found.value).count("[L") == 1
+
+
+def test_an_error_with_another_code_keeps_it_and_names_the_method(study_of, monkeypatch):
+    def refuse(config):
+        raise ValueError("[L265] 'no/where' cannot be loaded.")
+
+    monkeypatch.setattr(module, "check_models", refuse)
+    study = study_of()
+
+    with pytest.raises(ValueError, match=r"^\[L265\] 'no/where' cannot be loaded\..* method 'mine'"):
+        study.check(study.trials)

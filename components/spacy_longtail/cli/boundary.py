@@ -25,7 +25,7 @@ from ..output.console import any_console, number
 from ..training.startup import end_processes
 
 if TYPE_CHECKING:
-    from ..studies.trials.store import TrialRecord
+    from ..studies.trials.record import TrialRecord
 
 FAILED = 1  # the command found a fault in its input
 REFUSED = 2  # the command cannot work with its input

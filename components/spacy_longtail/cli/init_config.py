@@ -33,7 +33,11 @@ def _print_list(wanted: bool) -> None:
 
 
 def first_sentence(comment: str) -> str:
-    """Return the first sentence of a recipe's comment, with its stop."""
+    """Return the first sentence of a recipe's comment.
+
+    comment (str): The comment, whose lines are joined.
+    RETURNS (str): The sentence with its full stop.
+    """
     return f"{' '.join(comment.split()).removesuffix('.').partition('. ')[0]}."
 
 

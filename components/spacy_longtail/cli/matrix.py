@@ -18,7 +18,18 @@ from ..studies.trials.plan import list_presets, read_plan
 from ..studies.trials.study import TrialOptions, create_study
 from .app import METHOD_PANEL, Code, GpuId, Json, app, print_json
 from .boundary import FAILED, tell_failures
-from .options import DryRun, Minutes, Output, Retry, Set, Steps, Workers, read_numbers, read_settings
+from .options import (
+    DryRun,
+    Minutes,
+    Output,
+    Retry,
+    Set,
+    Steps,
+    Workers,
+    naming_options,
+    read_numbers,
+    read_settings,
+)
 
 
 @app.command(rich_help_panel=METHOD_PANEL)
@@ -72,7 +83,8 @@ def matrix(
         "partitions": partitions,
         "settings": read_settings(settings),
     }
-    read = read_plan(plan, given)
+    with naming_options():
+        read = read_plan(plan, given)
     options = TrialOptions(
         workers=workers or 1,
         gpu_id=gpu_id,

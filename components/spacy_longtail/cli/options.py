@@ -1,13 +1,16 @@
 """Options that several commands have in common, and functions that parse their values."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 from typer import Argument, BadParameter, Option
 
 from ..corpus.formats.options import Misaligned, Offsets
+from ..errors import Errors
 from ..settings import parse_pairs
+from ..studies.trials.plan_file import GivenFieldError
 from ..training.provenance import from_override
 from ..types import Overrides
 
@@ -134,6 +137,23 @@ def read_numbers(option: str, text: str | None) -> list[int] | None:
         return None if text is None else [int(part) for part in text.split(",")]
     except ValueError as error:
         raise BadParameter(f"{option} takes numbers such as 20,50, found {text!r}.") from error
+
+
+@contextmanager
+def naming_options() -> Iterator[None]:
+    """Name the option in an error of a plan's field that an option gives.
+
+    RAISES (ValueError): L581 instead of a GivenFieldError. The corpora are arguments and keep it.
+    """
+    try:
+        yield
+    except GivenFieldError as error:
+        if error.field == "corpora":
+            raise
+        option = "set" if error.field == "settings" else error.field
+        given = ",".join(map(str, error.given)) if isinstance(error.given, list) else error.given
+        problem = error.problem.removesuffix(".")
+        raise ValueError(Errors.L581.format(option=option, given=given, problem=problem)) from error
 
 
 def read_names(option: str, text: str | None) -> tuple[str, ...]:

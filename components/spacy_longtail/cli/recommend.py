@@ -18,7 +18,7 @@ from ..studies.trials.study import TrialOptions
 from ..training.provenance import shell_path
 from .app import METHOD_PANEL, Code, Corpus, GpuId, Json, app, print_json, say
 from .boundary import tell_failures
-from .options import Output, Retry, Set, Workers, read_settings
+from .options import Output, Retry, Set, Workers, naming_options, read_settings
 
 MAX_DEFAULT_WORKERS = 4  # because each has a pipeline in memory
 
@@ -85,7 +85,8 @@ def recommend(
     target = config or output / "recommended.cfg"
     encoders = [pretrained] if pretrained else find_pretrained(corpus, say)
     candidates = find_candidates(corpus, encoders, transformer)
-    plan = plan_comparison(candidates, corpus, read_settings(settings), steps)
+    with naming_options():
+        plan = plan_comparison(candidates, corpus, read_settings(settings), steps)
     if dry_run:  # the corpus may not have enough documents
         with TemporaryDirectory(prefix="longtail-") as place:
             fold_plan(plan, Path(place), folds)

@@ -24,6 +24,7 @@ from ..configs.commented import WIDTH, format_config
 from ..configs.compose import known_choices
 from ..configs.recipes import with_corpus_and_defaults
 from ..trials.plan import Plan
+from ..trials.running import TrialRunner
 from ..trials.study import TrialOptions, create_study
 from .candidates import Candidate
 from .pretrained_candidates import pretrained_candidates
@@ -150,6 +151,7 @@ def advise(
     best_guess: bool = False,
     options: TrialOptions,
     say: Callable[[str], None] = msg.info,
+    runner: TrialRunner | None = None,
 ) -> Advice:
     """Compare candidates by cross-validation within a budget, and write the recommended config.
 
@@ -166,6 +168,7 @@ def advise(
     best_guess (bool): Whether to write the config of the best method even without evidence.
     options (TrialOptions): Options of the trials.
     say (Callable): Receives messages about the progress.
+    runner (Optional[Callable]): Function that runs one trial. By default in a separate process.
     RETURNS (Advice): Results of the trials and the recommendation.
     """
     require("scipy", "report")  # now, because the comparison comes hours later
@@ -180,7 +183,7 @@ def advise(
             f"The training part does not mention {', '.join(lacking)}. Only an encoder that reads label "
             "descriptions can find such types"
         )
-    records, dropped = Race(study, options, total_minutes, labels, say).run()
+    records, dropped = Race(study, options, total_minutes, labels, say, runner).run()
     study = replace(study, trials={key: study.trials[key] for key in study.trials if key in records})
     summary = summarize_trials(study, records, folds_by_corpus, dropped)
     (choice,) = (c.recommendation for c in summary.corpora if c.recommendation is not None)
@@ -191,7 +194,7 @@ def advise(
         for text in _describe_advice(advice, candidates)
         for part in wrap(text, WIDTH, break_on_hyphens=False)
     ]
-    complete = with_corpus_and_defaults(trial.config(), corpus, advice.written)
+    complete = with_corpus_and_defaults(trial.make_config(), corpus, advice.written)
     write_file(config, format_config(complete, lines, {}))
     return advice
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...types import Overrides
+from ..configs.compose import apply
 from ..trials.plan import Plan, method_name, read_plan
 
 
@@ -49,9 +50,8 @@ def plan_comparison(
         "methods": {},
         "seeds": 1,
     }
-    schedules = {
-        name: {key: value for key, value in own.schedule.items() if key not in settings}
-        for name, own in encoders.items()
-        if steps is None
-    }
-    return read_plan("quick", given, schedules)
+    plan = read_plan("quick", given)
+    for _, choices, config in plan.methods:  # a recipe may have its own length
+        if steps is None and (candidate := encoders.get(choices["encoder"])):
+            apply(config, {k: v for k, v in candidate.schedule.items() if k not in settings})
+    return plan

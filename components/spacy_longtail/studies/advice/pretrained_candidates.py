@@ -60,7 +60,10 @@ def find_pretrained(corpus: Path, say: Callable[[str], None] = msg.info) -> list
 
 
 def needs_torch(pretrained: str) -> bool:
-    """Return whether the tok2vec of an encoder is a transformer."""
+    """Return whether the tok2vec of an encoder is a transformer.
+
+    pretrained (str): Name of an installed encoder, or a folder that `pretrain` wrote.
+    """
     config = located(pretrained) / CONFIG
     return config.is_file() and TORCH in config.read_text(encoding="utf8")
 

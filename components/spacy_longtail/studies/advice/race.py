@@ -11,7 +11,8 @@ from ...errors import Errors
 from ...evaluation.report.systems import Run, read_run
 from ...output.console import number
 from ..comparison.recommendation import MethodRuns, decide
-from ..trials.store import TrialRecord
+from ..trials.record import TrialRecord
+from ..trials.running import TrialRunner
 from ..trials.study import Study, TrialOptions
 
 FIRST_FOLD_SHARE = 0.5  # fraction of the budget for the first fold
@@ -46,6 +47,7 @@ class Race:
         after two fifths of them, except trials of the baseline.
     labels (List[str]): The declared types.
     say (Callable): Receives messages about the progress.
+    runner (Optional[Callable]): Function that runs one trial. By default in a separate process.
     """
 
     def __init__(
@@ -55,11 +57,12 @@ class Race:
         total_minutes: float,
         labels: list[str],
         say: Callable[[str], None],
+        runner: TrialRunner | None = None,
     ) -> None:
-        self.study, self.say = study, say
+        self.study, self.say, self.runner = study, say, runner
         self.baseline, self.seconds = study.plan.baseline, 60 * total_minutes
         limit = MAX_TRIAL_SHARE * total_minutes
-        self.options = replace(options, minutes=limit, unlimited=self.baseline)
+        self.options = replace(options, minutes=limit, limits={self.baseline: None})
         self.end = time.monotonic() + self.seconds
         self.keys = {(t.method.name, t.corpus): key for key, t in study.trials.items()}
         self.records: dict[str, TrialRecord] = {}
@@ -71,37 +74,39 @@ class Race:
         """Run the trials until they are done or the time is up.
 
         RETURNS (Tuple[Dict[str, TrialRecord], Set[str]]): Records of the trials by content key, and
-            the methods that had left the race before the last fold.
+            the methods that lost after a fold, but not those that only lacked time.
         """
         names = [method.name for method in self.study.plan.methods]
+        done: list[str] = []
         dropped: set[str] = set()
         for i, fold in enumerate(self.study.plan.corpora):
-            keys = {self.keys[name, fold]: name for name in names}
-            missing = [keys[key] for key in self.study.list_missing(keys, self.options)]
             if i > 0:
-                chosen = self._choose_affordable(names, missing)
-                if len(chosen) < 2:
-                    self.say(f"No time for fold {i + 1}")
+                promising = select_promising({name: self._evaluations(name) for name in done})
+                dropped |= {*done} - {*promising}
+                names = self._choose_affordable(i + 1, fold, [self.baseline, *promising])
+                if not names:
                     break
-                dropped = {record.method for record in self.records.values()} - {*chosen}
-                names = chosen
                 self.say(f"Fold {i + 1} of {', '.join(names)}")
-            self._train_fold(names, missing, fold, is_first=i == 0)
+            self._train_fold(names, fold, is_first=i == 0)
             done = [name for name in names if name != self.baseline and self._is_done(name, fold)]
             if not done:
                 break
-            names = [self.baseline, *select_promising({name: self._evaluations(name) for name in done})]
         return self.records, dropped
 
-    def _train_fold(self, names: list[str], missing: list[str], fold: Path, is_first: bool) -> None:
+    def _find_missing(self, names: list[str], fold: Path) -> list[str]:
+        """Return the methods whose trial on a fold has to be run."""
+        keys = {self.keys[name, fold]: name for name in names}
+        return [keys[key] for key in self.study.list_missing(keys, self.options)]
+
+    def _train_fold(self, names: list[str], fold: Path, is_first: bool) -> None:
         """Train methods on a fold until the budget is spent, or half of it on the first fold.
 
         Until one method besides the baseline is done, the first fold may use the whole budget. On
         later folds trials may take longer than those by which `_choose_affordable` chose them.
         """
-        ready = [name for name in names if name not in missing]
+        remaining = self._find_missing(names, fold)
+        ready = [name for name in names if name not in remaining]
         self._train(ready, fold)  # reads their records, which takes no time
-        remaining = [name for name in names if name in missing]
         for start in range(0, len(remaining), workers := self.options.workers):
             is_enough = any(self._is_done(name, fold) for name in names if name != self.baseline)
             reserved = (1 - FIRST_FOLD_SHARE) * self.seconds if is_first and is_enough else 0.0
@@ -114,7 +119,7 @@ class Race:
     def _train(self, names: list[str], fold: Path) -> None:
         """Run trials of a fold."""
         keys = [self.keys[name, fold] for name in names]
-        records = self.study.run(self.options, keys)
+        records = self.study.run(self.options, keys, self.runner)
         self.records |= {key: records[key] for key in keys}
         if self.baseline in names and not self._is_done(self.baseline, fold):
             record = records[self.keys[self.baseline, fold]]
@@ -125,16 +130,27 @@ class Race:
                 )
             )
 
-    def _choose_affordable(self, names: list[str], missing: list[str]) -> list[str]:
-        """Return the baseline and the best other methods that fit into the remaining time."""
+    def _choose_affordable(self, number_of_fold: int, fold: Path, names: list[str]) -> list[str]:
+        """Return the baseline and the best other methods that fit into the remaining time.
+
+        number_of_fold (int): Number of the fold, for messages.
+        fold (Path): The next fold.
+        names (List[str]): Methods that are still in the race: the baseline, then the best first.
+        RETURNS (List[str]): The methods, or an empty list if the time does not suffice for two.
+        """
         chosen: list[str] = []
-        taken = [0.0]
+        taken, missing = [0.0], self._find_missing(names, fold)
         for name in names:
             seconds = statistics.mean(r.seconds for r in self.records.values() if r.method == name)
             new = [*taken, seconds if name in missing else 0.0]
             if max(sum(new) / self.options.workers, *new) <= self.end - time.monotonic():
                 chosen, taken = [*chosen, name], new
-        return chosen if self.baseline in chosen else []
+        if self.baseline not in chosen or len(chosen) < 2:
+            self.say(f"No time for fold {number_of_fold}")
+            return []
+        if excluded := [name for name in names if name not in chosen]:
+            self.say(f"No time for fold {number_of_fold} of {', '.join(excluded)}")
+        return chosen
 
     def _is_done(self, name: str, fold: Path) -> bool:
         """Return whether the trial of a method on a fold has finished and not failed."""

@@ -18,7 +18,7 @@ from ...evaluation.significance import (
     stack,
 )
 from ...output.console import signed
-from ..trials.store import TrialRecord
+from ..trials.record import TrialRecord
 
 
 class Curves(NamedTuple):

@@ -10,9 +10,10 @@ from ...corpus.tokenizers import blank
 from ...output.targets import check_folder, unless_holds
 from ...output.writing import whole_folder
 from ...training.provenance import json_checksum
+from ..trials.key import content_of_parts
 from ..trials.plan import Plan
 from ..trials.plan_file import invalid_plan
-from ..trials.store import FOLDER, TrialStore, content_of_parts
+from ..trials.store import FOLDER, TrialStore
 
 FOLDS_FOLDER = "folds"  # in the output folder
 HELD_OUT = "the held-out fold"  # what messages call the test part of a fold

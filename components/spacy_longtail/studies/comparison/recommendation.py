@@ -123,7 +123,7 @@ def recommend_by_folds(
     labels (List[str]): The declared types.
     baseline (str): Name of the method that is kept unless the evidence for another one suffices.
     n_folds (int): Number of folds of the corpus. Not all of them need to be trained.
-    dropped (Collection[str]): Methods that were dropped after a fold. None of them can be the
+    dropped (Collection[str]): Methods that lost after a fold. None of them can be the
         best, however lucky it was there, but p is corrected for them as well. Other methods may
         have fewer folds than the baseline, because trials failed or the time was up.
     RETURNS (Recommendation): The choice, also in words. With a fixed number of steps there is no
@@ -173,9 +173,9 @@ def _read_runs(
     if baseline not in scored:
         raise ValueError(
             Errors.L487.format(
-                problem=f"no trial of the baseline {baseline!r} has finished, found trials of "
+                problem=f"the baseline {baseline!r} has no scores, found scores of "
                 f"{', '.join(scored) or 'none'}.",
-                fix="Run the trials of the baseline first.",
+                fix="Train and evaluate the baseline first.",
             )
         )
     read = partial(read_run, labels=labels)

@@ -11,7 +11,7 @@ from ...evaluation.convergence import rising_of
 from ...evaluation.report import read_report
 from ...evaluation.report.comparison import Report
 from ...evaluation.report.systems import MeanAndStd, mean, over_seeds, read_run
-from ..trials.store import TrialRecord
+from ..trials.record import TrialRecord
 from ..trials.study import Study
 from .curves import Curves, read_curves
 from .folds import FoldsByCorpus

@@ -120,7 +120,10 @@ def with_corpus_and_defaults(config: Config, corpus: Path, name: str) -> Config:
 
 
 def make_config(recipe: Recipe) -> Config:
-    """Return a recipe's config with all defaults filled in, not interpolated."""
+    """Return a recipe's config with all defaults filled in, not interpolated.
+
+    recipe (Recipe): The recipe.
+    """
     table, known = _table()["choices"], known_choices()
     choices = {
         axis: {**known[axis], **table.get(axis, {})}[choice] for axis, choice in recipe.choices.items()

@@ -15,7 +15,7 @@ from ...settings import is_whole
 from ...types import Overrides
 from ..configs.compose import compose, known_choices, read_base
 from ..configs.recipes import make_config, read_recipes
-from .plan_file import PlanFile, invalid_plan, owner_of, read_fields
+from .plan_file import PlanFile, PlanSource, read_fields
 from .trial import Draw, Trial, TrialMethod
 
 PRESETS = Path(__file__).parent / "presets"
@@ -57,18 +57,15 @@ def list_presets() -> list[str]:
     return sorted(path.stem for path in PRESETS.glob("*.yml"))
 
 
-def read_plan(
-    source: str, given: Overrides | None = None, schedules: Mapping[str, Overrides] | None = None
-) -> Plan:
+def read_plan(source: str, given: Overrides | None = None) -> Plan:
     """Read a plan and check it.
 
     source (str): A YAML file, or the name of a preset.
     given (Optional[Overrides]): Fields that replace those of the file. Settings are added to those
         of the file.
-    schedules (Optional[Mapping[str, Overrides]]): Settings of the length of the training, by choice
-        of the axis "encoder". Methods with such settings need not be as long as the others.
     RETURNS (Plan): The plan.
-    RAISES (ValueError): If there is no such plan, or it is invalid.
+    RAISES (ValueError): If there is no such plan (L402), or it is invalid (L470). The error is a
+        GivenFieldError if one of the given fields has to be changed.
     """
     path = PRESETS / f"{source}.yml" if source in list_presets() else Path(source)
     if not path.is_file():
@@ -78,24 +75,18 @@ def read_plan(
             )
         )
     values = {name: value for name, value in (given or {}).items() if value is not None}
-    for name, value in values.get("settings", {}).items():
-        if value != [] and (field := owner_of(name)):
-            problem = f"every trial gets it from {field!r} of the plan. Use that option, if there is one"
-            raise ValueError(Errors.L581.format(option="set", given=name, problem=problem))
-    schedules = schedules or {}
-    fields = read_fields(path, values)
+    origin = PlanSource(path, values)
+    fields = read_fields(origin)
     # if the plan has no patience, configs with a patience of their own are refused
     patience = {"training.patience": fields.patience} if fields.patience else {}
     settings = {**fields.settings, "training.max_steps": fields.steps, **patience}
-    methods = _read_methods(fields, settings, schedules, path)
-    equal = [m for m in methods if not schedules.get(m.choices.get("encoder", ""))]
-    _check_equal_length(equal, fields.steps, fields.patience, path, is_given="steps" in values)
+    methods = _read_methods(fields, settings, origin)
+    _check_length(methods, fields.steps, fields.patience, origin)
     names = [method.name for method in methods]
     baseline = fields.baseline or names[0]
     if baseline not in names:
-        raise invalid_plan(
-            path, f"its baseline {baseline!r} is none of its methods: {', '.join(names)}."
-        )
+        problem = f"its baseline {baseline!r} is none of its methods: {', '.join(names)}."
+        raise origin.make_error(problem, "baseline", "grids")
     corpora = [with_name(Path(corpus)) for corpus in fields.corpora]
     draws = [
         *(Draw(size) for size in sorted(fields.sizes)),
@@ -104,27 +95,17 @@ def read_plan(
     return Plan(corpora, methods, fields.seed_list, draws, fields.steps, baseline, fields.patience)
 
 
-def _read_methods(
-    fields: PlanFile, settings: Overrides, schedules: Mapping[str, Overrides], path: Path
-) -> list[TrialMethod]:
-    """Return the methods of a plan.
-
-    fields (PlanFile): Fields of the plan.
-    settings (Overrides): Config values for all methods.
-    schedules (Mapping[str, Overrides]): Config values by choice of the axis "encoder", which
-        override those for all methods.
-    path (Path): The plan, for messages.
-    """
-    base, known = _read_config(path, fields.config), known_choices()
-    _check_known("axis", fields.choices, known, path)
+def _read_methods(fields: PlanFile, settings: Overrides, source: PlanSource) -> list[TrialMethod]:
+    """Return the methods of a plan, with config values (settings) for all of them."""
+    base, known = _read_config(source.path, fields.config), known_choices()
+    _check_known("axis", fields.choices, known, source)
     catalog = {axis: {**named, **fields.choices.get(axis, {})} for axis, named in known.items()}
     methods = []
-    for name, choices in _combine_choices(fields.grids, catalog, path):
+    for name, choices in _combine_choices(fields.grids, catalog, source):
         blocks = {axis: catalog[axis][choice] for axis, choice in choices.items()}
-        config = compose(base, blocks, {**settings, **schedules.get(choices["encoder"], {})})
-        methods.append(TrialMethod(name, choices, config))
+        methods.append(TrialMethod(name, choices, compose(base, blocks, settings)))
     for name, own in fields.methods.items():
-        own_base = _read_config(path, f"{own['config']}") if "config" in own else base
+        own_base = _read_config(source.path, f"{own['config']}") if "config" in own else base
         own_settings = {k: v for k, v in own.items() if k != "config"}
         config = compose(own_base, {}, {**settings, **own_settings})
         methods.append(TrialMethod(name, {}, config))
@@ -132,7 +113,8 @@ def _read_methods(
         method.config["training"].setdefault("patience", 0)
     for name, n in Counter(method.name for method in methods).items():
         if n > 1 or not is_file_name(name):
-            raise invalid_plan(path, f"{name!r} names two methods, or cannot be a file's name.")
+            problem = f"{name!r} names two methods, or cannot be a file's name."
+            raise source.make_error(problem, "methods", "grids")
     return methods
 
 
@@ -149,16 +131,18 @@ def _read_config(path: Path, name: str) -> Config:
 
 
 def _combine_choices(
-    grids: list[dict[str, str | list[str]]], catalog: Mapping[str, Mapping[str, Overrides]], path: Path
+    grids: list[dict[str, str | list[str]]],
+    catalog: Mapping[str, Mapping[str, Overrides]],
+    source: PlanSource,
 ) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield name and choices of each combination of the grids, without repetition."""
     first = {axis: next(iter(choices)) for axis, choices in catalog.items()}
     seen = set()
     for grid in grids:
-        _check_known("axis", grid, catalog, path)
+        _check_known("axis", grid, catalog, source)
         lists = {axis: [names] if isinstance(names, str) else names for axis, names in grid.items()}
         for axis, names in lists.items():
-            _check_known(axis, names, catalog[axis], path)
+            _check_known(axis, names, catalog[axis], source)
         for combination in itertools.product(*lists.values()):
             choices = {**first, **dict(zip(grid, combination, strict=True))}
             if (key := tuple(choices.values())) not in seen:
@@ -176,48 +160,54 @@ def method_name(choices: Mapping[str, str]) -> str:
     return "-".join(c for axis, c in whole.items() if axis == "head" or c != first[axis])
 
 
-def _check_known(what: str, names: Iterable[str], known: Iterable[str], path: Path) -> None:
-    """Refuse names that are not known. what (str): What they name, for the message."""
+def _check_known(what: str, names: Iterable[str], known: Iterable[str], source: PlanSource) -> None:
+    """Refuse unknown names.
+
+    what (str): What the names stand for, such as "axis".
+    names (Iterable[str]): The names.
+    known (Iterable[str]): All names that are allowed.
+    source (PlanSource): Source of the plan, for messages.
+    """
     for name in names:
         if name not in known:
-            raise invalid_plan(path, f"it names an unknown {what}, {name!r}. Known: {', '.join(known)}.")
+            problem = f"it names an unknown {what}, {name!r}. Known: {', '.join(known)}."
+            raise source.make_error(problem, "grids", "choices")
 
 
-def _check_equal_length(
-    methods: list[TrialMethod], steps: int, patience: int, path: Path, is_given: bool
-) -> None:
-    """Refuse methods whose number of steps or evaluations differs from the others.
+def _check_length(methods: list[TrialMethod], steps: int, patience: int, source: PlanSource) -> None:
+    """Refuse methods whose number of steps or evaluations differs, or does not fit the plan.
 
     methods (List[TrialMethod]): The methods.
     steps (int): Number of steps of the plan.
     patience (int): Patience of the plan in steps, or 0.
-    path (Path): The plan, for messages.
-    is_given (bool): Whether the number of steps was given as an option, which the message names.
+    source (PlanSource): Source of the plan, for messages.
     """
     frequency = methods[0].config["training"].get("eval_frequency")
-    ends = {"patience": patience, "max_epochs": 0}  # 0 and below are no limit
+    wanted = {"max_steps": steps, "eval_frequency": frequency, "patience": patience}
     for method in methods:
         training = method.config["training"]
-        wanted = {"max_steps": steps, "eval_frequency": frequency, **ends}
-        for name, value in wanted.items():
-            is_now = training.get(name, 0 if name in ends else None)
-            is_endless = name in ends and is_whole(is_now) and is_now <= 0
-            if (0 if is_endless else is_now) != value:
-                raise invalid_plan(
-                    path, f"training.{name} is {is_now} for {method.name!r} and {value} for the others."
-                )
-    if is_given and is_whole(frequency) and frequency > steps:
-        raise ValueError(
-            Errors.L581.format(
-                option="steps",
-                given=steps,
-                problem=f"the first evaluation is after {frequency} steps, by training.eval_frequency. "
-                f"Give more steps, or add --set training.eval_frequency={max(steps // 3, 1)}",
+        epochs = training.get("max_epochs", 0)
+        if not is_whole(epochs) or epochs > 0:
+            problem = (
+                f"training.max_epochs is {epochs} for {method.name!r}, but trainings of a plan end by "
+                "their steps or patience. Set it to 0."
             )
-        )
+            raise source.make_error(problem, "training.max_epochs")
+        for name, value in wanted.items():
+            is_now = training.get(name)
+            is_endless = name == "patience" and is_whole(is_now) and is_now <= 0
+            if (0 if is_endless else is_now) != value:
+                problem = f"training.{name} is {is_now} for {method.name!r} and {value} for the others."
+                raise source.make_error(problem, f"training.{name}")
     if not is_whole(frequency) or not 0 < frequency <= steps:
-        raise invalid_plan(
-            path, f"training.eval_frequency must be from 1 to the {steps} steps, found {frequency}."
+        problem = (
+            f"training.eval_frequency must be from 1 to the {steps} steps, found {frequency}. Give more "
+            f"steps, or set training.eval_frequency, for example to {max(steps // 3, 1)}."
         )
+        raise source.make_error(problem, "training.eval_frequency", "steps")
     if 0 < patience < 2 * frequency:
-        raise invalid_plan(path, f"patience must be at least two evaluations, {2 * frequency} steps.")
+        problem = (
+            f"a patience of {patience} steps must be at least two evaluations, {2 * frequency} steps. "
+            "Increase it, or decrease training.eval_frequency."
+        )
+        raise source.make_error(problem, "patience", "training.eval_frequency")

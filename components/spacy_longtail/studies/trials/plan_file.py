@@ -1,7 +1,7 @@
 """File of a plan: its fields, their values, and which of them exclude each other."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import srsly
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -58,31 +58,40 @@ class PlanFile(BaseModel):
         seeds = self.partitions if self.sizes or self.shares else self.seeds
         return list(range(seeds)) if isinstance(seeds, int) else list(dict.fromkeys(seeds))
 
-    def problem(self) -> str:
-        """Return which fields contradict each other or would be ignored, or ""."""
+    def find_problem(self) -> tuple[str, list[str]]:
+        """Find fields that contradict each other or would be ignored.
+
+        RETURNS (Tuple[str, List[str]]): The problem, or "" if there is none, and the fields that
+            the user may change. A dotted name is that of one of the settings.
+        """
         names = [with_name(Path(corpus)).name for corpus in self.corpora]
         given, drawn = self.model_fields_set, self.sizes or self.shares
         problems = {
-            "it has neither grids nor methods.": not (self.grids or self.methods),
-            f"two corpora have the same name, found {', '.join(names)}.": _repeats(names),
-            "a size or share is listed twice.": _repeats(self.sizes) or _repeats(self.shares),
-            "it has sizes and shares: one study has one of them.": self.sizes and self.shares,
-            "each partition has its own seed: remove seeds.": drawn and "seeds" in given,
-            "partitions need sizes or shares.": not drawn and "partitions" in given,
-            "n_sentences needs shares.": not self.shares and "n_sentences" in given,
+            "it has neither grids nor methods.": (not (self.grids or self.methods), ["grids"]),
+            f"two corpora have the same name, found {', '.join(names)}.": (_repeats(names), ["corpora"]),
+            "a size is listed twice.": (_repeats(self.sizes), ["sizes"]),
+            "a share is listed twice.": (_repeats(self.shares), ["shares"]),
+            "it has sizes and shares: remove one.": (self.sizes and self.shares, ["sizes", "shares"]),
+            "each partition has its own seed: remove seeds.": (drawn and "seeds" in given, ["seeds"]),
+            "partitions need sizes or shares.": (not drawn and "partitions" in given, ["partitions"]),
+            "n_sentences needs shares.": (not self.shares and "n_sentences" in given, ["n_sentences"]),
             **{
-                f"instead of {name} under {where} use {owner_of(name)}.": value != []
+                f"{name} under {where} would be ignored: use {owner_of(name)} instead.": (
+                    value != [],  # [] declares it
+                    [name] if where == "settings" else [],
+                )
                 for where, settings in self._settings().items()
-                for name, value in settings.items()  # [] declares it
+                for name, value in settings.items()
                 if owner_of(name)
             },
         }
-        return next((problem for problem, holds in problems.items() if holds), "")
+        found = ((problem, fields) for problem, (holds, fields) in problems.items() if holds)
+        return next(found, ("", []))
 
     def _settings(self) -> dict[str, dict[str, Any]]:
         """Return the settings that other fields may override, by where they stand in the plan.
 
-        The lengths of methods are missing, because `_check_equal_length` compares them.
+        The lengths of methods are missing, because `read_plan` compares them.
         """
         return {
             "settings": self.settings,
@@ -99,7 +108,11 @@ class PlanFile(BaseModel):
 
 
 def owner_of(name: str) -> str:
-    """Return the field of a plan that sets a config value or the block around it, or ""."""
+    """Return the field of a plan that sets a config value or the block around it.
+
+    name (str): Dotted name of the config value.
+    RETURNS (str): Name of the field, or "" if a plan leaves the value to its settings.
+    """
     return next((field for own, field in OWNERS.items() if f"{name}.".startswith(f"{own}.")), "")
 
 
@@ -108,8 +121,49 @@ def _repeats(values: list[Any]) -> bool:
     return len(set(values)) < len(values)
 
 
-def read_fields(path: Path, given: Overrides) -> PlanFile:
-    """Read and check the fields of a plan's file, with values of the command line."""
+class GivenFieldError(ValueError):
+    """Error of a field that was given to `read_plan`, for example by an option of a command.
+
+    field (str): Name of the field.
+    given (object): Its value or, for the field "settings", the name of the setting.
+    problem (str): What is wrong, and what to do.
+    """
+
+    def __init__(self, field: str, given: object, problem: str) -> None:
+        self.field, self.given, self.problem = field, given, problem
+        super().__init__(str(invalid_plan(f"{field} {given!r}", problem)))
+
+
+class PlanSource(NamedTuple):
+    """File of a plan, and the fields that replace those of the file. Errors name either."""
+
+    path: Path
+    given: Overrides
+
+    def make_error(self, problem: str, *fields: str) -> ValueError:
+        """Return the error for an invalid plan.
+
+        problem (str): What is wrong.
+        fields (str): Fields that could be changed, and dotted names of settings. The error names
+            the first of them that was given or, if none was, the file.
+        RETURNS (ValueError): A GivenFieldError, or the error for the file (L470).
+        """
+        for field in fields:
+            if field in self.given:
+                return GivenFieldError(field, self.given[field], problem)
+            if field in self.given.get("settings", {}):
+                return GivenFieldError("settings", field, problem)
+        return invalid_plan(self.path, problem)
+
+
+def read_fields(source: PlanSource) -> PlanFile:
+    """Read and check the fields of a plan.
+
+    source (PlanSource): File of the plan, and the fields that replace those of the file.
+    RETURNS (PlanFile): The fields.
+    RAISES (ValueError): If the file cannot be read (L432), or the plan is invalid (L470).
+    """
+    path = source.path
     with coded_io(path):
         text = path.read_bytes()
     try:
@@ -119,11 +173,13 @@ def read_fields(path: Path, given: Overrides) -> PlanFile:
     if not isinstance(read, dict):
         raise invalid_plan(path, "it is not a mapping of field names to values.")
     try:
-        fields = PlanFile.model_validate(_override_fields(read, given))
+        fields = PlanFile.model_validate(_override_fields(read, source.given))
     except ValidationError as error:
-        raise invalid_plan(path, f"{problem_of(error, 'the plan')}.") from error
-    if problem := fields.problem():
-        raise invalid_plan(path, problem)
+        names = (str(problem["loc"][0]) for problem in error.errors())
+        raise source.make_error(f"{problem_of(error, 'the plan')}.", *names) from error
+    problem, names = fields.find_problem()
+    if problem:
+        raise source.make_error(problem, *names)
     return fields
 
 
@@ -140,7 +196,11 @@ def _override_fields(read: Overrides, given: Overrides) -> Overrides:
 
 
 def invalid_plan(path: Path | str, problem: str) -> ValueError:
-    """Return the error for an invalid plan."""
+    """Return the error (L470) for an invalid plan.
+
+    path (Union[Path, str]): File of the plan, or what else cannot be used.
+    problem (str): What is wrong, as a sentence.
+    """
     return ValueError(
         Errors.L470.format(path=path, problem=problem, fix="docs/matrix.md shows what a plan has.")
     )

@@ -101,6 +101,20 @@ def run_process(command: list[str], log: Path, seconds: float | None, stop: Stop
     return ProcessEnd(status or "done", took, why)
 
 
+def is_another_process(pid: int) -> bool:
+    """Return whether another process of this machine has an ID, as far as the system can tell.
+
+    pid (int): ID of a process.
+    """
+    if pid == os.getpid() or os.name != "posix":  # on Windows, os.kill would end the process
+        return pid != os.getpid()
+    try:
+        os.kill(pid, 0)
+    except OSError as error:
+        return isinstance(error, PermissionError)  # it belongs to another user
+    return True
+
+
 def _kill(process: subprocess.Popen[bytes]) -> None:
     """End a process and its children, which form a process group."""
     if os.name == "posix":

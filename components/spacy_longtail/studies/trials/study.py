@@ -3,15 +3,16 @@
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 from tqdm import tqdm
 
-from ...errors import Warnings
+from ...errors import Errors, Warnings
+from ...faults import is_coded, message_of
 from ...hub import check_models
 from ...output.console import number
 from ...output.targets import check_folder, unless_holds
@@ -19,13 +20,14 @@ from ...training.filling import load_with_corpus_values
 from ...training.pretrained import warn_seen
 from ...training.startup import check_gpu
 from ...training.train import check_trainable
+from .key import corpus_version, trial_key
 from .plan import Plan
 from .plan_file import invalid_plan
-from .process import MODEL, ChildTask, ProcessEnd, Stop, launch
-from .store import FOLDER, SCORED, TrialRecord, TrialStoppedError, TrialStore, corpus_version, trial_key
+from .process import MODEL
+from .record import SCORED, TrialRecord
+from .running import TrialRunner, TrialStoppedError, run_and_store, run_trial
+from .store import FOLDER, TrialStore
 from .trial import Trial
-
-TrialRunner = Callable[[Trial, Path, Stop], ProcessEnd]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,11 +39,15 @@ class TrialOptions:
     minutes: float | None = None  # time limit of each trial
     keep_models: bool = False  # whether to keep model-best and model-last
     retry_failed: bool = False  # whether to repeat trials that failed or exceeded their time limit
-    unlimited: str | None = None  # method without the time limit
+    limits: Mapping[str, float | None] = field(default_factory=dict)  # replace `minutes`, by method
 
     def limit_of(self, method: str) -> float | None:
-        """Return the time limit of a method's trials in minutes, or None."""
-        return None if method == self.unlimited else self.minutes
+        """Return the time limit of a method's trials.
+
+        method (str): Name of the method.
+        RETURNS (Optional[float]): Minutes, or None if there is no limit.
+        """
+        return self.limits.get(method, self.minutes)
 
     def must_run(self, record: TrialRecord | None) -> bool:
         """Return whether to run a trial: it is new, or failed, or had a shorter time limit.
@@ -78,18 +84,22 @@ class Study:
         """Build the pipeline of every method once, so that mistakes show before hours of training.
 
         keys (Iterable[str]): Content keys of the trials.
-        RAISES (ValueError): If a pipeline cannot be built (L438), or a model is missing.
+        RAISES (ValueError): If a method cannot be trained. The error names it.
         """
         trials = (self.trials[key] for key in keys)
         kinds = {(t.method.name, t.corpus, t.draw is None): t for t in trials}
         for (name, corpus, _), trial in kinds.items():
             with tempfile.TemporaryDirectory() as folder:
-                path = Path(folder) / f"{name}.cfg"
-                trial.config().to_disk(path, interpolate=False)
-                filled = load_with_corpus_values(path, corpus)
-            check_trainable(filled, Path(f"the method {name!r}"))
-            check_models(filled.interpolate())
-            warn_seen(filled.interpolate(), corpus)
+                path = Path(folder) / "config.cfg"
+                trial.make_config().to_disk(path, interpolate=False)
+                try:
+                    filled = load_with_corpus_values(path, corpus)
+                    interpolated = filled.interpolate()
+                    check_trainable(filled, path)
+                    check_models(interpolated)
+                except ValueError as error:
+                    raise _name_method(error, name, path) from error
+            warn_seen(interpolated, corpus)
 
     def list_trials(self, options: TrialOptions) -> list[dict[str, object]]:
         """Return the trials as JSON data, checked as before a run. Nothing is written.
@@ -97,7 +107,7 @@ class Study:
         options (TrialOptions): Options of the run. Trials that it would repeat are open.
         """
         records = self.store.records()
-        missing = [key for key in self.trials if options.must_run(records.get(key))]
+        missing = self.list_missing(self.trials, options, records)
         self.check(missing)
         finished = {key: record for key, record in records.items() if key not in missing}
         return [
@@ -112,14 +122,20 @@ class Study:
             for key, trial in self.trials.items()
         ]
 
-    def list_missing(self, keys: Iterable[str], options: TrialOptions) -> list[str]:
+    def list_missing(
+        self,
+        keys: Iterable[str],
+        options: TrialOptions,
+        records: Mapping[str, TrialRecord] | None = None,
+    ) -> list[str]:
         """Return the trials that have to be run.
 
         keys (Iterable[str]): Content keys of trials.
         options (TrialOptions): Options of the run.
+        records (Optional[Mapping[str, TrialRecord]]): Records of the store, if they were read.
         RETURNS (List[str]): Content keys of trials without a record, or that are repeated.
         """
-        records = self.store.records()
+        records = self.store.records() if records is None else records
         return [key for key in keys if options.must_run(records.get(key))]
 
     def run(
@@ -134,7 +150,7 @@ class Study:
         """
         among = list(self.trials if keys is None else keys)
         records = self.store.records()
-        missing = [key for key in among if options.must_run(records.get(key))]
+        missing = self.list_missing(among, options, records)
         if options.keep_models:
             done = {key for key, record in records.items() if record.is_done}
             bare = [k for k in among if k in done and not (self.store.place(k) / MODEL).is_dir()]
@@ -157,18 +173,22 @@ class Study:
 
         def train(key: str) -> TrialRecord | None:
             trial = self.trials[key]
-            run = runner or partial(run_trial, options, SCORED, self.store.place(key))
+            minutes = options.limit_of(trial.method.name)
+            run = runner or partial(
+                run_trial, target=self.store.place(key), gpu_id=options.gpu_id, minutes=minutes
+            )
             training = trial.method.config["training"]  # the recipe of an encoder may have its own
             try:
                 if stopped:
                     return None
-                return self.store.train(
+                return run_and_store(
+                    self.store,
                     key,
                     trial,
                     lambda work: run(trial, work, lambda: next(iter(stopped), None)),
                     steps=training["max_steps"],
                     patience=training["patience"],
-                    minutes=options.limit_of(trial.method.name),
+                    minutes=minutes,
                     keep_model=options.keep_models,
                 )
             except TrialStoppedError:
@@ -211,7 +231,7 @@ def create_study(
     versions = {corpus: corpus_version(corpus) for corpus in plan.corpora}
     trials: dict[str, Trial] = {}
     for trial in plan.trials():
-        key = trial_key(trial.config(), versions[trial.corpus])
+        key = trial_key(trial.make_config(), versions[trial.corpus])
         same = trials.setdefault(key, trial)
         if same is not trial:
             raise invalid_plan("The plan", f"{same.title!r} and {trial.title!r} are the same training.")
@@ -220,33 +240,19 @@ def create_study(
     return Study(plan, store, trials, test_name)
 
 
+def _name_method(error: ValueError, method: str, path: Path) -> ValueError:
+    """Return an error of a method's config with the name of the method instead of the file."""
+    text = str(error)
+    if not is_coded(text):
+        text = Errors.L438.format(path=path, problem=message_of(error))
+    elif str(path) not in text:
+        text += f" This concerns the method {method!r}."
+    return ValueError(text.replace(str(path), f"the method {method!r}"))
+
+
 def _describe_record(record: TrialRecord, test_name: str) -> str:
     """Return one line on the end of a trial. test_name (str): What it calls the test part."""
     if record.is_done:
         dev, test = (f"{100 * (record.score(part) or 0):.1f}" for part in SCORED)
         return f"{record.title}: macro F1 {dev} on dev, {test} on {test_name}, {record.seconds:.0f} s"
     return f"{record.title}: {record.status}: {''.join(record.error.strip().splitlines()[-1:])}"
-
-
-def run_trial(
-    options: TrialOptions, parts: Sequence[str], target: Path, trial: Trial, work: Path, stop: Stop
-) -> ProcessEnd:
-    """Run one trial in a separate process.
-
-    options (TrialOptions): Options of the run.
-    parts (Sequence[str]): Parts to score: dev, test.
-    target (Path): Folder to which the files are moved afterwards.
-    trial (Trial): The trial.
-    work (Path): Empty folder for its files.
-    stop (Callable): Returns why the trial must end, or None.
-    RETURNS (ProcessEnd): End of the process.
-    """
-    task = ChildTask(
-        corpus=str(trial.corpus),
-        name=trial.method.name,
-        gpu_id=options.gpu_id,
-        is_sample=trial.draw is not None,
-        parts=list(parts),
-        moved_to=str(target),
-    )
-    return launch(work, trial.config(), task, options.limit_of(trial.method.name), stop)

@@ -38,7 +38,14 @@ class Draw:
 
 
 def title_of(corpus: str, method: str, draw: Draw | None, seed: int) -> str:
-    """Return the title of a trial: corpus, method, sample and seed."""
+    """Return the title of a trial.
+
+    corpus (str): Name of the corpus.
+    method (str): Name of the method.
+    draw (Optional[Draw]): Sample of the training sentences, or None for all of them.
+    seed (int): Random seed of the training.
+    RETURNS (str): Corpus, method, sample and seed.
+    """
     drawn = "" if draw is None else f", {number(draw.n_sentences, 'sentence')}"
     share = "" if draw is None or draw.entity_share is None else f" with {draw.x[1]:g} % entity tokens"
     return f"{corpus}, {method}{drawn}{share}, seed {seed}"
@@ -65,7 +72,7 @@ class Trial(NamedTuple):
         """Return corpus, method, sample and seed, for people."""
         return title_of(self.corpus.name, self.method.name, self.draw, self.seed)
 
-    def config(self) -> Config:
+    def make_config(self) -> Config:
         """Return the complete config of the training, not interpolated."""
         config = compose(self.method.config, {}, {"system.seed": self.seed})
         if self.draw is not None:

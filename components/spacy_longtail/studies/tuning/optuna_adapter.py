@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from ...extras import extra
 from ...training.provenance import DEV_SCORE
 from ...types import Overrides
-from ..trials.store import TrialRecord
+from ..trials.record import TrialRecord
+from ..trials.trial import Trial
 from .parameters import Parameter
 
 if TYPE_CHECKING:  # Optuna is an extra
@@ -30,6 +31,40 @@ class FinishedTrial(NamedTuple):
     seconds: float
     error: str
     key: str  # of its folder among the trials
+
+
+class ProposedTrial(NamedTuple):
+    """Trial that Optuna proposes, with the values that it sampled."""
+
+    optuna_trial: "optuna.Trial"
+    values: Overrides  # by name of the parameter
+    trial: Trial
+    key: str  # content key of the trial
+
+    def tell(self, record: TrialRecord) -> FinishedTrial:
+        """Tell Optuna the result of the trial, and return it.
+
+        record (TrialRecord): Record of the trial.
+        RETURNS (FinishedTrial): The result.
+        """
+        points = {int(point["step"]): float(point[DEV_SCORE]) for point in record.curve}
+        report_scores(self.optuna_trial, points)
+        score = record.score("dev") if record.is_done else None
+        status = record.status if record.status in ("done", "pruned") else "failed"
+        states = import_optuna().trial.TrialState
+        lost = states.PRUNED if status == "pruned" else states.FAIL
+        self.optuna_trial.study.tell(self.optuna_trial, score, state=lost if score is None else None)
+        return FinishedTrial(
+            number=self.optuna_trial.number,
+            values=self.values,
+            is_baseline=self.optuna_trial.number == 0,
+            status=status,
+            score=max(points.values(), default=None) if score is None else score,
+            curve=sorted(points.items()),
+            seconds=record.seconds,
+            error=record.error,
+            key=record.key,
+        )
 
 
 def import_optuna() -> ModuleType:
@@ -83,30 +118,3 @@ def report_scores(trial: "optuna.Trial", points: Mapping[int, float]) -> list[in
     for step in new:
         trial.report(points[step], step)
     return new
-
-
-def tell_result(trial: "optuna.Trial", values: Overrides, record: TrialRecord) -> FinishedTrial:
-    """Tell Optuna the result of a trial, and return it.
-
-    trial (optuna.Trial): The trial.
-    values (Overrides): Its values by name of the parameter.
-    record (TrialRecord): Its record.
-    """
-    points = {int(point["step"]): float(point[DEV_SCORE]) for point in record.curve}
-    report_scores(trial, points)
-    score = record.score("dev") if record.is_done else None
-    status = record.status if record.status in ("done", "pruned") else "failed"
-    states = import_optuna().trial.TrialState
-    lost = states.PRUNED if status == "pruned" else states.FAIL
-    trial.study.tell(trial, score, state=lost if score is None else None)
-    return FinishedTrial(
-        number=trial.number,
-        values=values,
-        is_baseline=trial.number == 0,
-        status=status,
-        score=max(points.values(), default=None) if score is None else score,
-        curve=sorted(points.items()),
-        seconds=record.seconds,
-        error=record.error,
-        key=record.key,
-    )

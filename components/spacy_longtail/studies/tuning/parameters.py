@@ -44,7 +44,10 @@ class Parameter(NamedTuple):
         return f"{self.low:g} to {self.high:g}{f' ({kinds})' if kinds else ''}"
 
     def has(self, value: object) -> bool:
-        """Return whether a value is in the range or among the choices."""
+        """Return whether a value is in the range or among the choices.
+
+        value (object): Value of a config.
+        """
         if self.choices:
             return value in self.choices
         if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -52,7 +55,10 @@ class Parameter(NamedTuple):
         return self.low <= value <= self.high and (not self.whole or value == int(value))
 
     def suggest(self, trial: "optuna.Trial") -> object:
-        """Return the value for a trial."""
+        """Return the value for a trial.
+
+        trial (optuna.Trial): Trial of Optuna, which samples the value.
+        """
         if self.choices:
             return trial.suggest_categorical(self.name, list(self.choices))
         if self.whole:
@@ -89,12 +95,20 @@ def read_parameters(config: Config, given: list[str]) -> list[Parameter]:
 
 
 def cannot_search(problem: str, fix: str) -> ValueError:
-    """Return the error for a search that cannot be run."""
+    """Return the error (L483) for a search that cannot be run.
+
+    problem (str): What is wrong, as a sentence.
+    fix (str): What to do, as a sentence.
+    """
     return ValueError(Errors.L483.format(problem=problem, fix=fix))
 
 
 def refuse_owned(names: Iterable[str]) -> None:
-    """Refuse config values that the corpus sets, because any others would be ignored."""
+    """Refuse config values that the corpus sets, because any others would be ignored.
+
+    names (Iterable[str]): Dotted names of config values.
+    RAISES (ValueError): If the corpus sets one of them (L483).
+    """
     for name in names:
         if owner_of(name) == "corpora":
             raise cannot_search(f"{name} cannot be set, because the corpus sets it.", "Omit it.")

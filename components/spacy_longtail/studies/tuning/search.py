@@ -3,10 +3,10 @@
 import shutil
 import sys
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import count
+from itertools import count, islice, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,25 +25,20 @@ from ...types import Overrides
 from ..configs.commented import format_config
 from ..configs.compose import compose, read_base
 from ..configs.recipes import with_corpus_and_defaults
+from ..trials.key import CorpusVersion, corpus_version, trial_key
 from ..trials.process import MODEL, ProcessEnd
-from ..trials.store import (
-    FOLDER,
-    CorpusVersion,
-    TrialRecord,
-    TrialStore,
-    corpus_version,
-    read_points,
-    trial_key,
-)
-from ..trials.study import TrialOptions, TrialRunner, run_trial
+from ..trials.record import TrialRecord
+from ..trials.running import TrialRunner, read_points, run_and_store, run_trial
+from ..trials.store import FOLDER, TrialStore
+from ..trials.study import TrialOptions
 from ..trials.trial import Trial, TrialMethod
 from .optuna_adapter import (
     FinishedTrial,
+    ProposedTrial,
     ask_trial,
     import_optuna,
     report_scores,
     start_study,
-    tell_result,
 )
 from .parameters import Parameter, cannot_search, read_parameters, refuse_owned
 
@@ -77,8 +72,8 @@ class Search:
     seed: int = 0
 
     @cached_property
-    def name(self) -> str:
-        """Return a checksum of all that a trial of the search depends on, which is in its key."""
+    def key(self) -> str:
+        """Return a checksum of all that defines the search, which is in the keys of its trials."""
         return trial_key(self.config, self.version, space=self.parameters, seed=self.seed)
 
     def check(self) -> None:
@@ -127,41 +122,43 @@ class Search:
         stored = {key: record for key, record in before.items() if not options.must_run(record)}
         former = self._replay(before) if len(stored) < len(before) else []
         records, tried = dict(stored), list[FinishedTrial]()
-        study = start_study(self.parameters, self.steps)
         last = _last_number(stored.values())
-        for n in count():
-            optuna_trial, values, trial, key = self._propose(study, n)
+        for n, proposed in enumerate(self._propose_trials()):
+            key, trial = proposed.key, proposed.trial
             if n == 0:
                 self.store.warn_outdated([key], [trial.title])
-            if n >= n_trials and (key not in stored or n > last):
+            if n >= n_trials and (key not in stored or n > last):  # all trials of earlier runs count
                 break
             is_known = key in stored and stored[key].method == trial.method.name
             if key not in records:
-                records[key] = self._train(key, trial, optuna_trial, options, runner)
-            tried.append(tell_result(optuna_trial, values, records[key]))
+                records[key] = self._train(proposed, options, runner)
+            tried.append(proposed.tell(records[key]))
             if not is_known:
                 sys.stderr.write(f"{describe_trial(tried[-1])}\n")  # stdout is for results
                 self._delete_models(tried)
         self._delete_models(tried, former)  # at the end, because a former trial may be the best again
         return tried
 
-    def _propose(self, study: "optuna.Study", n: int) -> "tuple[optuna.Trial, Overrides, Trial, str]":
-        """Return the n-th trial of a search: that of Optuna, its values, the trial and its key."""
-        optuna_trial, values = ask_trial(study, self.parameters, f"{self.seed}/{n}")
-        config = compose(self.config, {}, values)
-        method = TrialMethod(f"{TRIAL}{n}", {}, config)
-        trial = Trial(self.corpus, method, config.interpolate()["system"]["seed"], None)
-        return optuna_trial, values, trial, trial_key(trial.config(), self.version, search=self.name)
+    def _propose_trials(self) -> Iterator[ProposedTrial]:
+        """Yield the trials of the search from the first, without end.
+
+        The values of a trial depend on the results of those before it, so each has to be told
+        before the next one is asked for.
+        """
+        study = start_study(self.parameters, self.steps)
+        for n in count():
+            optuna_trial, values = ask_trial(study, self.parameters, f"{self.seed}/{n}")
+            config = compose(self.config, {}, values)
+            method = TrialMethod(f"{TRIAL}{n}", {}, config)
+            trial = Trial(self.corpus, method, config.interpolate()["system"]["seed"], None)
+            key = trial_key(trial.make_config(), self.version, search=self.key)
+            yield ProposedTrial(optuna_trial, values, trial, key)
 
     def _replay(self, records: Mapping[str, TrialRecord]) -> list[FinishedTrial]:
         """Return the trials of the search so far, before any of them is repeated."""
-        study, tried = start_study(self.parameters, self.steps), list[FinishedTrial]()
-        for n in range(_last_number(records.values()) + 1):
-            optuna_trial, values, _, key = self._propose(study, n)
-            if key not in records:
-                break
-            tried.append(tell_result(optuna_trial, values, records[key]))
-        return tried
+        n_stored = _last_number(records.values()) + 1
+        known = takewhile(lambda own: own.key in records, islice(self._propose_trials(), n_stored))
+        return [proposed.tell(records[proposed.key]) for proposed in known]
 
     def _delete_models(self, tried: list[FinishedTrial], former: Iterable[FinishedTrial] = ()) -> None:
         """Delete the pipelines of all trials except the baseline and the best one.
@@ -175,22 +172,24 @@ class Search:
             shutil.rmtree(self.store.place(other) / MODEL, ignore_errors=True)
 
     def _train(
-        self,
-        key: str,
-        trial: Trial,
-        optuna_trial: "optuna.Trial",
-        options: TrialOptions,
-        runner: TrialRunner | None,
+        self, proposed: ProposedTrial, options: TrialOptions, runner: TrialRunner | None
     ) -> TrialRecord:
         """Run a trial, which ends early if Optuna prunes it."""
-        run = runner or partial(run_trial, options, ["dev"], self.store.place(key))
+        key, trial, minutes = proposed.key, proposed.trial, options.minutes
+        run = runner or partial(
+            run_trial,
+            parts=["dev"],
+            target=self.store.place(key),
+            gpu_id=options.gpu_id,
+            minutes=minutes,
+        )
 
         def start(work: Path) -> ProcessEnd:
-            end = run(trial, work, partial(self._prune, optuna_trial, work))
+            end = run(trial, work, partial(self._prune, proposed.optuna_trial, work))
             return end._replace(status="pruned") if end.status == "stopped" else end
 
-        return self.store.train(
-            key, trial, start, steps=self.steps, minutes=options.minutes, keep_model=True
+        return run_and_store(
+            self.store, key, trial, start, steps=self.steps, minutes=minutes, keep_model=True
         )
 
     def _prune(self, optuna_trial: "optuna.Trial", work: Path) -> str | None:
@@ -275,13 +274,18 @@ def best_of(tried: list[FinishedTrial]) -> FinishedTrial | None:
     """Return the trial with the best macro F1 on dev, or None if none is done.
 
     Among equal trials the baseline is preferred, then the first.
+
+    tried (List[FinishedTrial]): The trials of a search.
     """
     done = [trial for trial in tried if trial.status == "done" and trial.score is not None]
     return max(done, key=lambda t: (t.score, t.is_baseline, -t.number), default=None)
 
 
 def describe_trial(trial: FinishedTrial) -> str:
-    """Return one line on a trial, for people."""
+    """Return one line on a trial, for people.
+
+    trial (FinishedTrial): The trial.
+    """
     values = ", ".join(f"{name} {value}" for name, value in trial.values.items())
     score = "" if trial.score is None else f", macro F1 on dev {percent(trial.score)}"
     error = f": {trial.error.splitlines()[-1]}" if trial.error else ""
