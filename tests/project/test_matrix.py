@@ -16,6 +16,7 @@ from types import SimpleNamespace
 
 import pytest
 import srsly
+from tqdm import tqdm
 
 from spacy_longtail.studies.trials import key, store
 from spacy_longtail.studies.trials import process as processes
@@ -240,7 +241,12 @@ def test_a_run_resumes_after_it_was_killed_during_a_trial(plan, corpus, tmp_path
     plan.write_text(MANY, encoding="utf8")
     output, slow = tmp_path / "out", Fake(fake.begun, 0.1)
     found = matrix(plan, corpus, output)
-    process = FORK.Process(target=lambda: found.run(TrialOptions(workers=2), runner=slow))
+
+    def run():
+        tqdm.set_lock(threading.RLock())  # the kill could leave the shared one locked
+        found.run(TrialOptions(workers=2), runner=slow)
+
+    process = FORK.Process(target=run)
     process.start()
     until(lambda: len(fake.titles()) >= 7)
     process.kill()
