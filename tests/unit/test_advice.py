@@ -76,6 +76,12 @@ def test_the_best_is_recommended_where_the_evidence_suffices(tmp_path):
     assert "5 of 5 folds trained" in " ".join(found.evidence)
 
 
+def test_a_lucky_fold_does_not_displace_a_method_whose_evidence_suffices(tmp_path):
+    scored = held_out(tmp_path, {"ner": 0.4, "crf": 0.7, "slow": [0.8]}, least=2)
+    found = recommend_by_folds(scored, LABELS, "ner", 5)
+    assert found.method == found.best == "crf"
+
+
 def test_the_baseline_stays_where_the_evidence_does_not_suffice(tmp_path):
     scored = held_out(tmp_path, {"ner": [0.5, 0.4, 0.5, 0.3, 0.5], "crf": [0.5, 0.42, 0.49, 0.31, 0.49]})
     found = recommend_by_folds(scored, LABELS, "ner", 5)

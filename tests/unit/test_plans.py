@@ -183,7 +183,10 @@ REFUSED = {
         GRID + "settings: {training.max_steps: 7}"
     ],
     "under settings would be ignored: use corpora": [GRID + "settings: {longtail.tail: [ART]}"],
-    "system.seed under methods.b .*use seeds": ["methods: {a: {}, b: {system.seed: 3}}"],
+    "system.seed under methods.b .*use seeds": [
+        "methods: {a: {}, b: {system.seed: 3}}",
+        "methods: {a: {}, b: {system: {seed: 3, gpu_allocator: null}}}",
+    ],
     "paths.train under methods.b .*use corpora": ["methods: {b: {paths.train: x.spacy}}"],
     "longtail.tail under methods.b .*use corpora": ["methods: {b: {longtail.tail: [PER]}}"],
     "max_steps under choices.head.h .*use steps": [

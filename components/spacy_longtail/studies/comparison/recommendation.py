@@ -115,8 +115,10 @@ def recommend_by_folds(
 
     A recommendation is a choice and not a claim: keeping a worse baseline costs as much as leaving
     a better one. So the test is one-sided and p may be up to 0.2. It is multiplied by the number of
-    candidates, because the best of many is lucky as well as good. `recommend`, for plans
-    without folds, has the stricter rule of all claims instead (Holm, at 0.05).
+    candidates, because the best of many is lucky as well as good. If the evidence suffices for
+    some of them, the best is one of these: another one may be further ahead by luck, on the few
+    folds that it finished. `recommend`, for plans without folds, has the stricter rule of all
+    claims instead (Holm, at 0.05).
 
     scored (Mapping[str, Mapping[Tuple[int, int], Path]]): Evaluations on the held-out documents, by
         method, fold and seed.
@@ -133,19 +135,20 @@ def recommend_by_folds(
     """
     runs = _read_runs(scored, labels, baseline)
     pairs = _pair_runs(runs, baseline, [name for name in runs if name not in dropped])
-    best = _find_best(pairs, baseline)
+    n_tried = len(runs) - 1
+    decisions = {name: decide(*pair) for name, pair in pairs.items() if name != baseline}
+    proven = [name for name, decision in decisions.items() if _suffices(decision, n_tried)]
+    best = _find_best({name: pairs[name] for name in proven or pairs}, baseline)
     early = _describe_early(runs, best, baseline)
     both = (run for name in (baseline, best) for run in runs[name].values())
     if early and (best == baseline or not all(run.evaluation.training.patience for run in both)):
         return _postpone_verdict(best, baseline, early)
     if best == baseline:
-        n = number(len(pairs), "method")
+        n = number(len(decisions), "candidate")
         none = f"of the {n} that were not dropped none is better on held-out folds."
         return Recommendation(baseline, best, None, f"Stay with {baseline}: {none}", [])
-    first, second = pairs[best]
-    n_done = len({fold for fold, _ in second})
-    decision, unit = decide(first, second), second.unit
-    n_tried = len(runs) - 1
+    decision, second = decisions[best], pairs[best][1]
+    n_done, unit = len({fold for fold, _ in second}), second.unit
     p = min(n_tried * decision.one_sided, 1.0)
     evidence = describe(best, {f"{MACRO} on held-out documents": decision}, unit)
     evidence.append(
@@ -158,12 +161,12 @@ def recommend_by_folds(
         if decision.outcome == TOO_FEW
         else f"p {p_value(p, sign='= ')} (one-sided{corrected})"
     )
-    is_enough = p <= RISK and decision.outcome != TOO_FEW
     stay = f"Stay with {baseline}. The best candidate is {best}, {gain}, which is not enough: {shown}."
-    text = f"Use {best}: {gain}, {shown}." if is_enough else stay
+    text = f"Use {best}: {gain}, {shown}." if best in proven else stay
     if early:  # methods with a patience are compared nevertheless
         text += f" That may change with more steps. {early}"
-    return Recommendation(best if is_enough else baseline, best, decision, text, evidence, bool(early))
+    method = best if best in proven else baseline
+    return Recommendation(method, best, decision, text, evidence, bool(early))
 
 
 def _read_runs(
@@ -206,6 +209,11 @@ def _find_best(pairs: Mapping[str, tuple[MethodRuns, MethodRuns]], baseline: str
         if name != baseline:
             gains[name] = second.macro_f1() - first.macro_f1()
     return max(gains, key=lambda name: (gains[name], name == baseline))
+
+
+def _suffices(decision: Decision, n_tried: int) -> bool:
+    """Return whether the evidence for the better of several candidates suffices to choose it."""
+    return min(n_tried * decision.one_sided, 1.0) <= RISK and decision.outcome != TOO_FEW
 
 
 def _describe_early(runs: Mapping[str, MethodRuns], best: str, baseline: str) -> str:

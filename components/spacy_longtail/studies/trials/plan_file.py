@@ -5,6 +5,7 @@ from typing import Annotated, Any, NamedTuple
 
 import srsly
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from spacy.util import dict_to_dot
 
 from ...errors import Errors
 from ...output.targets import with_name
@@ -81,7 +82,7 @@ class PlanFile(BaseModel):
                     [name] if where == "settings" else [],
                 )
                 for where, settings in self._settings().items()
-                for name, value in settings.items()
+                for name, value in dict_to_dot(settings).items()
                 if owner_of(name)
             },
         }
@@ -108,7 +109,7 @@ class PlanFile(BaseModel):
 
 
 def owner_of(name: str) -> str:
-    """Return the field of a plan that sets a config value or the block around it.
+    """Return the field of a plan that sets a config value, or a value that contains it.
 
     name (str): Dotted name of the config value.
     RETURNS (str): Name of the field, or "" if a plan leaves the value to its settings.
