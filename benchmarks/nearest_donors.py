@@ -41,7 +41,10 @@ PRETRAINING = ("--steps", "300", "--evaluations", "1")
 
 
 def pretrain(donor: Path, targets: list[Path], output: Path) -> Path:
-    """Pretrain the CNN further on a donor, if that is not done yet, and return the encoder."""
+    """Pretrain the CNN further on a donor, if that is not done yet, and return the encoder.
+
+    The dev and test sentences of all targets are excluded, so other targets need another folder.
+    """
     if not (output / "model").is_dir():
         exclude = [word for target in targets for word in ("--exclude", str(target))]
         command = (sys.executable, "-m", "spacy_longtail", "pretrain", str(donor), str(OPEN_TYPES))

@@ -128,7 +128,7 @@ def test_files_are_read_in_the_encoding_that_is_given(tmp_path):
 
 def test_a_file_in_another_encoding_is_refused_with_its_line(tmp_path):
     (tmp_path / "HERB.txt").write_bytes("rue\nKräuter\n".encode("cp1252"))
-    with pytest.raises(ValueError, match=r"L401.*HERB\.txt:2.*--encoding cp1252"):
+    with pytest.raises(ValueError, match=r"L401.*HERB\.txt:2.*Save the list as UTF-8"):
         read_names(tmp_path, str.split)
 
 
@@ -151,7 +151,7 @@ def test_a_file_in_another_encoding_is_refused_with_its_line(tmp_path):
         (
             "names.jsonl",
             '{"label": "HERB", "pattern": "x"}',
-            "it holds no name but some of one character",
+            "it has only names of one character",
         ),
         ("names.jsonl", '\n\n{"label": "HERB", "pattern": ""}', "line 3: its pattern is empty"),
         (
@@ -159,7 +159,7 @@ def test_a_file_in_another_encoding_is_refused_with_its_line(tmp_path):
             '{"label": "HERB", "pattern": [{"TEXT": ""}]}',
             "a word of its pattern is empty",
         ),
-        ("lists/HERB.txt", "rue\t12", "line 1: it has a tab"),
+        ("lists/HERB.txt", "rue\t12", "line 1: it contains a tab"),
         ("lists/HERB.txt", "rue " * 300, "it has 1,199 characters"),
         ("names.jsonl", '{"label": " ", "pattern": "rue"}', "line 1"),
         ("lists/PRICE$.txt", "rue", ""),  # no type can have this name
@@ -367,6 +367,15 @@ def test_stats_has_the_lists_in_its_json_and_in_its_file(corpus, tmp_path):
     printed = json.loads(run_app("stats", corpus, "--json", "-o", tmp_path / "stats.json").stdout)
     assert printed["names"]["GEO"]["names"] == 2
     assert srsly.read_json(tmp_path / "stats.json")["names"] == printed["names"]
+
+
+def test_stats_counts_lists_of_a_corpus_that_is_not_split(tmp_path):
+    parts = {"all.iob": "Oslo\tB-GEO\nis\tO\nnorth\tO\n\n", "names/GEO.txt": "Oslo\n"}
+    run_app("convert", write_files(tmp_path / "whole", parts), tmp_path / "corpus")
+    assert (
+        json.loads(run_app("stats", tmp_path / "corpus", "--json").stdout)["names"]["GEO"]["as_type"]
+        == 1
+    )
 
 
 def test_stats_names_lists_that_never_occur_in_training(source, tmp_path):

@@ -121,8 +121,8 @@ def _print_lists(counts: dict[str, ListCounts]) -> None:
     )
     if silent := [label for label, c in counts.items() if not c.as_type + c.as_other + c.unannotated]:
         msg.warn(
-            f"No name of {', '.join(silent)} occurs in the training part, so training can learn "
-            "nothing of how far to rely on such a list."
+            f"No name of {', '.join(silent)} occurs in the training part, so training cannot "
+            "learn how far to rely on these lists."
         )
 
 

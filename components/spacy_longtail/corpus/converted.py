@@ -85,10 +85,10 @@ class ConvertedCorpus:
     def docs(self, part: str, vocab: Vocab) -> Iterator[Doc]:
         """Yield the documents of a part.
 
-        part (str): Its name.
+        part (str): Its name. A corpus that was not split has all of it as "train".
         vocab (Vocab): Vocabulary of the documents.
         """
-        return stream_docs(self.path(part), vocab)
+        return stream_docs(self.parts.get(part) or self.path(part), vocab)
 
     @cached_property
     def checksums(self) -> dict[str, str]:

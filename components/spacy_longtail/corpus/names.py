@@ -57,7 +57,7 @@ def read_names(path: Path, tokenize: Callable[[str], Iterable[str]], encoding: s
     if not names:
         problem = "it holds no name"
         if skipped:
-            problem += " but some of one character or of punctuation, which would be found too often"
+            problem = "it has only names of one character or of punctuation, which are skipped"
         raise ValueError(Errors.L803.format(path=path, place="", problem=problem))
     if skipped:
         warnings.warn(Warnings.W209.format(path=path, n=len(skipped), first=skipped[0]), stacklevel=2)
@@ -101,7 +101,7 @@ def matcher_of(
 def convert_names(source: Path, folder: Path, nlp: Language, encoding: str = UTF8) -> Names:
     """Write the lists of names of a corpus into its converted folder, if it has any.
 
-    A warning names what a folder of lists has beside them (LW213).
+    A warning (LW213) lists what is in the folder, but gave no name.
 
     source (Path): Folder of the corpus, or its file. The lists beside it are `names.jsonl`, or a
         folder `names`.
@@ -214,7 +214,7 @@ def _entries(path: Path, encoding: str) -> Iterator[tuple[str, str, Any]]:
 
 def _numbered(path: Path, encoding: str) -> Iterator[tuple[int, str]]:
     """Yield the lines of a text file that are not blank, stripped, each after its number."""
-    for place, line in lines(path, encoding):
+    for place, line in lines(path, encoding, fix="Save the list as UTF-8."):
         if text := line.strip():
             yield place.line, text
 
@@ -235,7 +235,7 @@ def _problem_of(pattern: Any) -> str:
     if isinstance(pattern, str):
         if len(pattern) > MAX_CHARACTERS:
             return f"it has {len(pattern):,} characters, and a name has at most {MAX_CHARACTERS:,}"
-        return "" if "\t" not in pattern else "it has a tab, and a line holds a name alone"
+        return "" if "\t" not in pattern else "it contains a tab: write only the name on each line"
     if not isinstance(pattern, list) or not all(map(_is_word, pattern)):
         shown = json.dumps(pattern, ensure_ascii=False)
         return f"its pattern is neither a text nor a list of words with TEXT, ORTH or LOWER: {shown}"

@@ -96,8 +96,8 @@ def sentences_of(doc: Doc) -> list[tuple[int, int]]:
 def new_sentences(doc: Doc, known: Collection[int], counts: PassCounts) -> Iterator[tuple[int, Span]]:
     """Yield the sentences of a text of the pool that are not excluded, and count all of them.
 
-    A text without sentence boundaries is one sentence. It is excluded as well if any of its
-    sentences by punctuation is, so that no text hides a sentence of the test part.
+    A text without sentence boundaries is one sentence. It is excluded as well if punctuation cuts
+    it into sentences of which one, of MIN_WORDS tokens or more, is excluded.
 
     doc (Doc): The text.
     known (Collection[int]): Keys (of `text_key`) of excluded sentences.

@@ -73,13 +73,16 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def open_text(path: Path, encoding: str, newline: str | None = None) -> Iterator[IO[str]]:
+def open_text(
+    path: Path, encoding: str, newline: str | None = None, fix: str = ENCODING
+) -> Iterator[IO[str]]:
     """Open a text file for reading, gzipped or not. A byte order mark of UTF-8 is skipped.
 
     path (Path): The file.
     encoding (str): Encoding, by Python's name.
     newline (Optional[str]): Handling of line ends, as in Python's open: null turns them into
         newlines, "" keeps them.
+    fix (str): What to do if the file is in another encoding.
     """
     if not path.is_file():
         raise ValueError(Errors.L402.format(path=path, fix="Put the file there."))
@@ -91,7 +94,7 @@ def open_text(path: Path, encoding: str, newline: str | None = None) -> Iterator
         raise unreadable(
             Place(path, _bad_line(path, name)),
             f"this is not {encoding}: {getattr(error, 'reason', error)}",
-            ENCODING,
+            fix,
         ) from error
 
 
@@ -113,9 +116,9 @@ def head_of(path: Path, encoding: str) -> str:
     return head.decode(encoding, "ignore").lstrip("\ufeff")
 
 
-def lines(path: Path, encoding: str) -> Iterator[tuple[Place, str]]:
+def lines(path: Path, encoding: str, fix: str = ENCODING) -> Iterator[tuple[Place, str]]:
     """Yield the lines of a file without their ends, each after its place."""
-    with open_text(path, encoding) as file:
+    with open_text(path, encoding, fix=fix) as file:
         for i, line in enumerate(file, 1):
             yield Place(path, i), line.rstrip("\n")
 

@@ -60,7 +60,7 @@ class Recommendation(NamedTuple):
     """Recommended method. A method other than the baseline needs evidence that it is better."""
 
     method: str
-    best: str  # method with the best mean score, which may be by chance
+    best: str  # method with the best mean score, which may be by chance, or best with enough evidence
     verdict: Decision | None  # on the best against the baseline; null if it is that, or not yet decided
     text: str
     evidence: list[str]
