@@ -93,7 +93,7 @@ def _print_preview(known: Preview) -> None:
 
 
 def _count_lists(corpus: ConvertedCorpus) -> dict[str, ListCounts]:
-    """Count how the listed names occur in the training part; nothing if there are no lists."""
+    """Count how the listed names occur in the training part. Without lists the counts are empty."""
     path = corpus.folder / NAMES
     if not path.is_file():
         return {}

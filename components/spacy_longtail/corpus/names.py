@@ -101,7 +101,7 @@ def matcher_of(
 def convert_names(source: Path, folder: Path, nlp: Language, encoding: str = UTF8) -> Names:
     """Write the lists of names of a corpus into its converted folder, if it has any.
 
-    A warning (LW213) lists what is in the folder, but gave no name.
+    A warning (LW213) lists the files in the folder from which no name was read.
 
     source (Path): Folder of the corpus, or its file. The lists beside it are `names.jsonl`, or a
         folder `names`.
@@ -129,17 +129,17 @@ def convert_names(source: Path, folder: Path, nlp: Language, encoding: str = UTF
 
 
 def _content(lists: Path) -> list[Path]:
-    """Return what a folder of lists contains, hidden files aside; nothing if there is no folder."""
+    """List the content of a folder of lists, without hidden files. The folder may be missing."""
     return sorted(path for path in lists.glob("*") if not path.name.startswith("."))
 
 
 def _list_files(lists: Path) -> list[Path]:
-    """Return the files TYPE.txt of a folder."""
+    """List the files TYPE.txt of a folder, which may be missing."""
     return [p for p in _content(lists) if p.is_file() and p.suffix.lower() == LIST_SUFFIX]
 
 
 def number_of_names(of_type: Iterable[Iterable[str]]) -> int:
-    """Return the number of names of a list, of which one may be split into words in two ways."""
+    """Count the names of a list. A name that is split into words in two ways counts once."""
     return len({_text(words) for words in of_type})
 
 
@@ -213,7 +213,7 @@ def _entries(path: Path, encoding: str) -> Iterator[tuple[str, str, Any]]:
 
 
 def _numbered(path: Path, encoding: str) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a text file that are not blank, stripped, each after its number."""
+    """Yield the number and the text of each line that is not blank."""
     for place, line in lines(path, encoding, fix="Save the list as UTF-8."):
         if text := line.strip():
             yield place.line, text
@@ -229,7 +229,7 @@ def _label_of(label: Any, path: Path, place: str) -> str:
 
 
 def _problem_of(pattern: Any) -> str:
-    """Return why a pattern is no name; nothing if it is one."""
+    """Return the reason why a pattern cannot be used as a name, or "" if it can."""
     if not pattern:
         return "its pattern is empty"
     if isinstance(pattern, str):
@@ -245,7 +245,7 @@ def _problem_of(pattern: Any) -> str:
 
 
 def _words_of(pattern: Any, tokenize: Callable[[str], Iterable[str]]) -> list[list[str]]:
-    """Return the words of a name in each way of splitting it.
+    """Split a name into words in each possible way.
 
     A text is split by the tokenizer and at white space, because a corpus in columns has its own
     tokens, such as "55+".

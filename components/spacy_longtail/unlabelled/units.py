@@ -2,8 +2,10 @@
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
+from spacy.pipeline import Sentencizer
 from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 from thinc.api import to_numpy
@@ -12,8 +14,9 @@ from thinc.types import Floats1d
 from ..corpus.cutting import words_and_spaces
 from ..corpus.examples import trim_whitespace
 from ..corpus.likeness import digest, text_key
-from ..sentences import by_punctuation, has_boundaries, plain_text, sentence_lengths
+from ..sentences import has_boundaries, plain_text, sentence_lengths
 
+PUNCTUATION = Sentencizer()
 MIN_WORDS = 5  # of a sentence inside of a text: shorter ones are equal by chance
 N_HASHED = 128  # width of hashed word vectors, for pipelines without vectors
 PLACE = "mine_place"  # key of user_data: position of a text in the pool
@@ -117,10 +120,11 @@ def new_sentences(doc: Doc, known: Collection[int], counts: PassCounts) -> Itera
 
 
 def _contains(doc: Doc, known: Collection[int]) -> bool:
-    """Return whether a sentence of a text, by punctuation, is excluded."""
-    (cut,) = by_punctuation([doc])
-    pieces = (cut[a:b] for a, b in sentences_of(cut) if b - a >= MIN_WORDS)
-    return any(text_key(piece.text) in known for piece in pieces)
+    """Return whether one of the sentences of a text, as punctuation cuts it, is excluded."""
+    (begins,) = PUNCTUATION.predict([doc])
+    starts = [i for i, begin in enumerate(begins) if begin and i]
+    pieces = pairwise([0, *starts, len(doc)]) if starts else ()
+    return any(text_key(doc[a:b].text) in known for a, b in pieces if b - a >= MIN_WORDS)
 
 
 def sentence_vector(sentence: Span) -> Floats1d:

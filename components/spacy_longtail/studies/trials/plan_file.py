@@ -55,7 +55,7 @@ class PlanFile(BaseModel):
 
     @property
     def seed_list(self) -> list[int]:
-        """Return each seed once or, for learning curves, each partition."""
+        """Return the seeds, each once. For learning curves the partitions are the seeds."""
         seeds = self.partitions if self.sizes or self.shares else self.seeds
         return list(range(seeds)) if isinstance(seeds, int) else list(dict.fromkeys(seeds))
 

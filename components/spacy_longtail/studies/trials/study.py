@@ -215,7 +215,7 @@ class Study:
 def create_study(
     plan: Plan, output: Path, inputs: Sequence[Path] | None = None, test_name: str = "test"
 ) -> Study:
-    """Create the study of a plan, whose finished trials are found again in the output folder.
+    """Create the study of a plan. Trials that the output folder has already are not repeated.
 
     plan (Plan): The plan.
     output (Path): Folder of the results.

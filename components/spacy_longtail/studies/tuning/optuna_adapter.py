@@ -92,7 +92,7 @@ def start_study(parameters: Sequence[Parameter], steps: int) -> "optuna.Study":
 def ask_trial(
     study: "optuna.Study", parameters: Sequence[Parameter], seed: str
 ) -> "tuple[optuna.Trial, Overrides]":
-    """Return the next trial of a study and its values. The first one has those of the baseline.
+    """Return the next trial of a study and its values: for the first, those of the baseline.
 
     study (optuna.Study): The study.
     parameters (Sequence[Parameter]): The settings to search.

@@ -140,7 +140,7 @@ class Search:
         return tried
 
     def _propose_trials(self) -> Iterator[ProposedTrial]:
-        """Yield the trials of the search from the first, without end.
+        """Yield the trials of the search in order. There is always another one.
 
         The values of a trial depend on the results of those before it, so each has to be told
         before the next one is asked for.
