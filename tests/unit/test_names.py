@@ -338,7 +338,7 @@ def test_another_folder_or_file_of_that_name_is_no_list(path, source, tmp_path):
 
 
 def test_convert_says_how_many_names_it_has_read(source, tmp_path):
-    write_files(source, {"names/GEO.txt": "Key West\nOslo\n"})
+    write_files(source, {"names/GEO.txt": "Stoke-on-Trent\nOslo\n"})  # one is split in two ways
     assert "Lists of names: GEO 2" in run_app("convert", source, tmp_path / "corpus").output
 
 
