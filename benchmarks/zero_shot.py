@@ -6,6 +6,7 @@ Appends one JSON record for each corpus and encoder to benchmarks/results/zero_s
 --examples, each description names the most frequent training mentions of its type as well. With
 --descriptions benchmarks/native_types.json, types are described in the language of the corpus. A
 type with several descriptions, as in benchmarks/paraphrases.json, gets the mean of their vectors.
+With --contrast, a type's vector moves away from that of the most similar type of the corpus.
 """
 
 from collections import Counter
@@ -35,11 +36,24 @@ def in_points(scores: Scores) -> dict[str, float]:
     return {name: round(100 * value, 1) for name, value in values.items()}
 
 
+def contrasted(vectors: np.ndarray, amount: float) -> np.ndarray:
+    """Return unit vectors (n, width) that are moved away from their nearest neighbours.
+
+    amount (float): Fraction of their difference that is added.
+    """
+    likeness = vectors @ vectors.T
+    np.fill_diagonal(likeness, -np.inf)
+    nearest = vectors[likeness.argmax(axis=1)]
+    return unit_rows(vectors + amount * (vectors - nearest))
+
+
 def main(
     corpora: Annotated[list[Path], typer.Argument(exists=True, help="Converted corpora.")],
     encoders: Annotated[list[str], typer.Option("--encoder", help="Repeatable.")] = ENCODERS,
     examples: Annotated[int, typer.Option(help="Training mentions in each description.")] = 0,
     descriptions: Annotated[Path | None, typer.Option(help="JSON: corpus, type, description.")] = None,
+    contrast: Annotated[float, typer.Option(help="Distance from the most similar type.")] = 0.0,
+    part: Annotated[str, typer.Option(help="Part of the corpus to score.")] = "test",
     output: Annotated[Path, typer.Option(help="JSONL file to append to.")] = RESULTS,
 ) -> None:
     """Score each encoder on the test part of each corpus, without any training."""
@@ -60,13 +74,15 @@ def main(
             several = {k: [own] if isinstance(own, str) else own for k, own in texts.items()}
             head.pipe.set_labels({label: own[0] for label, own in several.items()})
             vectors = [vectors_of(own, head.pipe.describe, "").mean(axis=0) for own in several.values()]
-            head.pipe.tokens.set_descriptions(unit_rows(np.asarray(vectors)))
-            test = part_path(corpus, "test")
-            scores = score_pipeline(head.nlp, test, types.labels, types.tail)
+            means = unit_rows(np.asarray(vectors))
+            head.pipe.tokens.set_descriptions(contrasted(means, contrast))
+            scores = score_pipeline(head.nlp, part_path(corpus, part), types.labels, types.tail)
             record = {
                 "corpus": corpus.name,
                 "encoder": encoder,
+                "part": part,
                 "examples": examples,
+                "contrast": contrast,
                 "descriptions": "declared" if descriptions is None else descriptions.stem,
                 "n_types": len(types.labels),
                 "n_rare": len(types.tail),

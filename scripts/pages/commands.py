@@ -73,6 +73,8 @@ def _parameters(function: Callable[..., Any]) -> Iterator[Parameter]:
             continue
         assert get_origin(hints[name]) is Annotated, f"{function.__module__}: {name}"
         kind, info = get_args(hints[name])[:2]
+        if info.hidden:
+            continue
         if isinstance(info, ArgumentInfo):
             shown = name.upper()
         else:

@@ -89,6 +89,12 @@ def score(system: str, corpus: str, key: str) -> float:
     return 100 * mean(test[SCORES[key]] for test in tests(system, corpus))
 
 
+def _mean_at_end(rare: RareType) -> float:
+    """Return the F1 of a rare type with the plain transformer that was trained to its end."""
+    runs = [r for r in records_of(END[0]) if (r["corpus"], r["method"]) == (rare.corpus, END[1])]
+    return 100 * mean(r["test"]["ents_per_type"][rare.name]["f"] for r in runs)
+
+
 def _rare() -> Iterator[tuple[str, str]]:
     types = rare_types()
     groups = {
@@ -100,6 +106,8 @@ def _rare() -> Iterator[tuple[str, str]]:
         "special": [t for t in types if t.name not in GENERAL],
         "few special": [t for t in types if t.name not in GENERAL and t.mentions <= FEW],
     }
+    ended = [_mean_at_end(t) for t in groups["few special"]]
+    yield "few special.plain to its end", f"{mean(ended):.1f}"
     for group, own in groups.items():
         yield f"{group}.n", str(len(own))
         for system in ON_CROSSNER:
@@ -259,6 +267,9 @@ def _recipe() -> Iterator[tuple[str, str]]:
         for key, score in (("ents_macro_f", "macro"), ("ents_tail_f", "tail")):
             cells = (points([t[key] for t in tests]) if tests else "-" for tests in own)
             rows.append((name, score, *cells))
+            for corpus, tests in zip(names, own, strict=True):
+                if tests:
+                    yield f"small.{corpus}.{method}.{score}", f"{100 * mean(t[key] for t in tests):.1f}"
     yield "small.corpora", " | ".join(names.values())
     yield "small.rows", rows_of(rows)
 
@@ -319,10 +330,12 @@ def _over_plain() -> Iterator[tuple[str, str]]:
 
 
 def _sizes() -> Iterator[tuple[str, str]]:
-    """Training on 600 sentences, and on train and dev dealt again; means over seeds."""
+    """Training on train and dev dealt again; means over seeds."""
     names = {"stock": "stock", "our CNN": "cnn", "ours, three layers": "three"}
     scores: dict[tuple[str, str, str, str], list[float]] = {}
     for r in records_of("training_sizes"):
+        if r["setting"] != "pooled":
+            continue
         for key in ("macro", "tail"):
             place = (r["setting"], r["corpus"], names[r["method"]], key)
             scores.setdefault(place, []).append(r["test"][f"ents_{key}_f"])

@@ -44,7 +44,7 @@ def recommend(
         Option(
             min=1,
             help="Number of training steps of each trial.",
-            show_default="until the score on dev stops improving",
+            show_default="until the score on dev stops improving; shipped transformers 400",
         ),
     ] = None,
     pretrained: Annotated[
