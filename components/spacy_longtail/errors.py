@@ -530,6 +530,10 @@ class Warnings:
         "[LW213] {path}: no name was read from {names}. A list is a text file TYPE.txt in this folder, "
         "with one name per line."
     )
+    W214 = (
+        "[LW214] The config names the lists {own}, and {corpus} has other lists. Those in {used} are "
+        "used. To use others, pass --paths.names, or set it to null in the config."
+    )
 
     # Unlabelled text
     W113 = (

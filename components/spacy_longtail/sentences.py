@@ -60,8 +60,8 @@ def plain_text(text: str) -> str:
 
 
 def by_punctuation(docs: Iterable[Doc]) -> list[Doc]:
-    """Return copies of documents with the sentence boundaries of spaCy's Sentencizer."""
-    rules = Sentencizer()
+    """Return copies of documents with the sentence boundaries of spaCy's Sentencizer alone."""
+    rules = Sentencizer(overwrite=True)
     return [rules(doc.copy()) for doc in docs]
 
 

@@ -6,6 +6,8 @@ import spacy
 from spacy.language import Language
 from spacy.util import fix_random_seed
 
+from spacy_longtail.corpus.names import write_names
+from spacy_longtail.layers.listeners import nodes_of
 from spacy_longtail.training.averaging import average, average_weights
 from spacy_longtail.training.provenance import read_run
 from tests.util import (
@@ -107,6 +109,21 @@ def test_runs_that_do_not_fit_are_refused(change, start):
     with pytest.raises(ValueError, match="L514"):
         average_weights([nlp, other], ["a", "b"])
     assert same_weights(weights(nlp), before)
+
+
+def test_runs_with_other_lists_of_names_are_refused(tmp_path):
+    """Each type of the lists has rows of a matrix, in the order of the lists."""
+    names = {"GEO": [["Oslo"]], "PER": [["Maria"]]}
+    write_names(tmp_path / "names.jsonl", names)
+    listed = {"@architectures": "longtail.ListedNames.v1", "names": str(tmp_path / "names.jsonl")}
+    model = {**TOKEN_MODEL, "tok2vec": {**listed, "tok2vec": TOKEN_MODEL["tok2vec"]}}
+    nlp = begun(pipeline(model=model))
+    other = from_bytes(nlp)
+    average_weights([nlp, other], ["a", "b"])
+    (matcher,) = (n.attrs["matcher"] for n in nodes_of(other) if "matcher" in n.attrs)
+    matcher.names = dict(reversed(names.items()))
+    with pytest.raises(ValueError, match="L514"):
+        average_weights([nlp, other], ["a", "b"])
 
 
 def test_seeds_and_sources_are_those_of_all(start):

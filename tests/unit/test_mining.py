@@ -549,6 +549,43 @@ def test_sentences_of_documents_without_boundaries_are_known(tmp_path, setter):
     assert not found.parts and found.n_known == 1
 
 
+def test_all_sentences_of_an_excluded_text_are_excluded():
+    doc, counts = cut(blank().make_doc("Maria slept ; Jon left")), PassCounts()
+    assert not list(new_sentences(doc, {text_key("Maria slept ; Jon left")}, counts))
+    assert (counts.sentences, counts.known) == (2, 2)
+
+
+APPROX = "We gave approx. 5 mg of aspirin to all nine patients."
+
+
+def in_columns(tmp_path, part="test"):
+    """A corpus with a part of one document, which has sentence boundaries of its own."""
+    doc = words(blank(), "We gave approx . 5 mg of aspirin to all nine patients .")
+    doc.set_ents([Span(doc, 7, 8, label="NAT")])
+    for token in doc[1:]:
+        token.is_sent_start = False
+    return toy_corpus(tmp_path / "corpus", **{part: [doc]})
+
+
+@pytest.mark.parametrize("part", ["test", "holdout"])
+@pytest.mark.parametrize("split", [True, False])
+@pytest.mark.parametrize("text", [APPROX, f"Methods. {APPROX} It rained."])
+def test_a_sentence_of_the_corpus_is_known_wherever_the_pool_splits_it(text, split, part, tmp_path):
+    nlp = blank()
+    if split:
+        nlp.add_pipe("sentencizer")
+    known, counts = corpus_keys(in_columns(tmp_path, part), nlp), PassCounts()
+    left = [sentence.text for _, sentence in new_sentences(nlp(text), known, counts)]
+    assert not any("aspirin" in sentence for sentence in left)
+
+
+def test_a_piece_of_a_sentence_of_the_corpus_is_not_merged_again(tmp_path):
+    piece = "5 mg of aspirin to all nine patients ."
+    path = written(tmp_path / "l.jsonl", [task(piece, [(8, 15, "NAT")])])
+    found = merge_labels(in_columns(tmp_path, "holdout"), path, "dev", unchanged=True)
+    assert not found.parts and found.n_known == 1
+
+
 @Language.component("cut", assigns=["token.is_sent_start"])
 def cut(doc):
     for token in doc:

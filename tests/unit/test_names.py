@@ -14,9 +14,11 @@ from spacy.tokens import Doc, Span
 
 from spacy_longtail.augment import MentionReplacement
 from spacy_longtail.corpus.names import count_names, read_names, words_by, write_names
+from spacy_longtail.corpus.parts import checksum
 from spacy_longtail.models import ListedNames
 from spacy_longtail.readers import create_names_corpus
 from spacy_longtail.training.filling import load_with_corpus_values
+from spacy_longtail.training.provenance import read_run
 from tests.util import examples, new_file, refused, run_app, toy_corpus, write_files
 
 NAMES = {"EVE": [["Sandy"], ["Storm", "Ida"]], "GEO": [["Oslo"]]}
@@ -126,6 +128,12 @@ def test_files_are_read_in_the_encoding_that_is_given(tmp_path):
     assert read_names(tmp_path, str.split, "cp1252") == {"HERB": [["Kräuter"]]}
 
 
+@pytest.mark.parametrize("coding", ["utf8", "utf-8-sig"])
+def test_a_list_may_be_utf8_whatever_the_encoding_of_the_corpus(coding, tmp_path):
+    (tmp_path / "GEO.txt").write_bytes("Ålesund\nTromsø".encode(coding))
+    assert read_names(tmp_path, str.split, "cp1252") == {"GEO": [["Ålesund"], ["Tromsø"]]}
+
+
 def test_a_file_in_another_encoding_is_refused_with_its_line(tmp_path):
     (tmp_path / "HERB.txt").write_bytes("rue\nKräuter\n".encode("cp1252"))
     with pytest.raises(ValueError, match=r"L401.*HERB\.txt:2.*Save the list as UTF-8"):
@@ -159,6 +167,7 @@ def test_a_file_in_another_encoding_is_refused_with_its_line(tmp_path):
             '{"label": "HERB", "pattern": [{"TEXT": ""}]}',
             "a word of its pattern is empty",
         ),
+        ("names.jsonl", '{"label": "HERB", "pattern": "rue \\ud83d"}', "half of a surrogate pair"),
         ("lists/HERB.txt", "rue\t12", "line 1: it contains a tab"),
         ("lists/HERB.txt", "rue " * 300, "it has 1,199 characters"),
         ("names.jsonl", '{"label": " ", "pattern": "rue"}', "line 1"),
@@ -176,6 +185,7 @@ def test_names_are_found_in_the_tokens_of_a_corpus_in_columns(tmp_path):
     names = read_names(tmp_path, words_by(spacy.blank("de")))
     by_tokenizer, in_columns = doc_of("UnfallSchutz", "55", "+"), doc_of("UnfallSchutz", "55+")
     for doc in (by_tokenizer, in_columns):
+        doc.ents = []
         assert count_names(names, [doc])["PROD"].unannotated == 1
 
 
@@ -195,6 +205,15 @@ def test_occurrences_are_counted_by_their_annotation():
         "GEO": (1, 0, 0, 1, 1),  # Oslo is an ORG, oslo nothing
         "PER": (1, 1, 0, 1, 0),
     }
+
+
+def test_occurrences_without_annotation_are_not_counted():
+    doc = doc_of("Oslo", "and", "Sandy", "hit", "Storm", "Ida")
+    doc.set_ents([], missing=[doc[0:1]], default="outside")
+    doc.user_data["annotated_types"] = ["GEO", "PER"]
+    assert count_names({**NAMES, "PER": [["Sandy"]]}, [doc]) == {
+        "EVE": (2, 1, 0, 0, 0), "GEO": (1, 0, 0, 0, 0), "PER": (1, 1, 0, 0, 1)
+    }  # fmt: skip
 
 
 def test_untrained_lists_leave_the_encoder_as_it_is(tmp_path):
@@ -296,6 +315,13 @@ def test_mention_replacement_draws_from_lists(tmp_path):
     assert {ent.text for doc in copies for ent in doc.ents if ent.label_ == "GEO"} == {"Lake Vättern"}
 
 
+def test_mention_replacement_draws_each_name_once_and_as_it_is_written(tmp_path):
+    write(tmp_path / "DRUG.txt", "co-enzyme Q(10)", "St. John's wort", "rue")
+    found = [eg.reference for eg in create_names_corpus(str(tmp_path))(spacy.blank("en"))]
+    assert [doc.text for doc in found] == ["co-enzyme Q(10) ", "St. John's wort ", "rue "]
+    assert [token.text for token in found[1]] == ["St.", "John", "'s", "wort"]
+
+
 @pytest.fixture
 def source(tmp_path):
     return toy_corpus(tmp_path / "source")
@@ -328,6 +354,20 @@ def test_convert_removes_lists_that_the_source_no_longer_has(corpus, source):
     shutil.rmtree(source / "names")
     run_app("convert", source, corpus)
     assert not (corpus / "names.jsonl").exists()
+
+
+def test_split_removes_lists_that_the_corpus_no_longer_has(corpus, tmp_path):
+    for _ in range(2):
+        run_app("split", corpus, tmp_path / "split")
+        assert (tmp_path / "split" / "names.jsonl").exists() == (corpus / "names.jsonl").exists()
+        (corpus / "names.jsonl").unlink(missing_ok=True)
+
+
+def test_the_only_file_of_a_corpus_may_be_named_as_the_lists_are(tmp_path):
+    task = {"text": "Oslo waits", "spans": [{"start": 0, "end": 4, "label": "GEO"}]}
+    source = new_file(tmp_path / "source" / "names.jsonl", json.dumps(task))
+    run_app("convert", source, tmp_path / "corpus")
+    assert not (tmp_path / "corpus" / "names.jsonl").exists()
 
 
 @pytest.mark.parametrize("path", ["names/people.csv", "names"])
@@ -405,6 +445,8 @@ def test_the_recipe_trains_on_a_corpus_with_lists(corpus, config, tmp_path):
         "GEO": [["Key", "West"], ["Oslo"]]
     }
     assert [len(doc) for doc in nlp.pipe(["A trip to Key West .", ""])] == [6, 0]
+    run = read_run(tmp_path / "output" / "model-best")
+    assert run.checksums["names"] == checksum(corpus / "names.jsonl")
 
 
 def test_a_config_takes_the_lists_of_the_corpus_or_keeps_its_own(corpus, config, tmp_path):
@@ -413,6 +455,28 @@ def test_a_config_takes_the_lists_of_the_corpus_or_keeps_its_own(corpus, config,
     config.write_text(text.replace("names = null", 'names = "own/names.jsonl"'), encoding="utf8")
     bare = toy_corpus(tmp_path / "bare")
     assert load_with_corpus_values(config, bare)["paths"]["names"] == "own/names.jsonl"
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_config_with_other_lists_than_the_corpus_uses_those_that_exist(
+    exists, corpus, config, tmp_path
+):
+    own, lists = tmp_path / "clean.jsonl", corpus / "names.jsonl"
+    if exists:
+        write_names(own, NAMES)
+    text = config.read_text(encoding="utf8")
+    config.write_text(text.replace("names = null", f'names = "{own}"'), encoding="utf8")
+    used = str(own if exists else lists)
+    with pytest.warns(UserWarning, match=rf"LW214.*{re.escape(str(own))}.*Those in {re.escape(used)}"):
+        assert load_with_corpus_values(config, corpus)["paths"]["names"] == used
+
+
+def test_a_config_may_name_a_copy_of_the_lists(corpus, config, tmp_path, recwarn):
+    copy = shutil.copyfile(corpus / "names.jsonl", tmp_path / "copy.jsonl")
+    text = config.read_text(encoding="utf8")
+    config.write_text(text.replace("names = null", f'names = "{copy}"'), encoding="utf8")
+    load_with_corpus_values(config, corpus)
+    assert not [w for w in recwarn if "LW214" in str(w.message)]
 
 
 @pytest.mark.slow

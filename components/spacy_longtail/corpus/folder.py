@@ -35,6 +35,7 @@ from .formats.options import Misaligned
 from .formats.sources import FORMATS, find_parts
 from .names import NAMES, UTF8, Names, convert_names, number_of_names
 from .parts import (  # noqa: F401  other packages import what they need of corpora from here
+    all_parts,
     check_docs,
     part_path,
     replacing_parts,
@@ -245,13 +246,14 @@ def write_corpus(
 ) -> None:
     """Write PART.spacy for each part, and types.json. All files or none.
 
-    target (Path): The folder to write; files of these names in it are replaced, others kept.
+    target (Path): The folder to write. Files of these names in it and lists of names are replaced,
+        others kept.
     parts (Mapping[str, Iterable[Doc]]): The documents of each part.
     types (CorpusTypes): The types.
     source (Optional[Path]): Folder of the corpus that the documents are from, whose lists of names
         are copied.
     """
-    with replacing_parts(target, parts) as folder:
+    with replacing_parts(target, parts, [NAMES]) as folder:
         for part, docs in parts.items():
             write_part(folder, part, docs)
         write_types(folder, types)

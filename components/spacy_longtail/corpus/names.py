@@ -15,6 +15,8 @@ from spacy.vocab import Vocab
 
 from ..errors import Errors, Warnings
 from ..output.console import progress
+from ..sentences import plain_text
+from .examples import is_annotated
 from .formats.text import lines
 from .labels import check_label
 
@@ -37,7 +39,8 @@ def read_names(path: Path, tokenize: Callable[[str], Iterable[str]], encoding: s
         patterns as spaCy's `entity_ruler` writes them: {"label": "HERB", "pattern": "lemon balm"}.
         A pattern may also be a list of tokens, each with LOWER, TEXT or ORTH alone.
     tokenize (Callable[[str], Iterable[str]]): Returns the words of a name.
-    encoding (str): Encoding of the files TYPE.txt, by Python's name. JSONL is always UTF-8.
+    encoding (str): Encoding of those files TYPE.txt that are not UTF-8, by Python's name. JSONL is
+        always UTF-8.
     RETURNS (Names): The words of each name by type, in the order of the file, each once. A text may
         be split in two ways. Names that differ in case alone are one name. Names of one character
         and names without a letter or digit are skipped.
@@ -107,18 +110,19 @@ def convert_names(source: Path, folder: Path, nlp: Language, encoding: str = UTF
         folder `names`.
     folder (Path): The folder to write names.jsonl into.
     nlp (Language): Pipeline with the tokenizer of the corpus.
-    encoding (str): Encoding of the files TYPE.txt, by Python's name.
+    encoding (str): Encoding of those files TYPE.txt that are not UTF-8, by Python's name.
     RETURNS (Names): The names; none if there are no lists.
     RAISES (ValueError): If they cannot be read (L803, L401), or if there are both forms (L803).
     """
     beside = source if source.is_dir() else source.parent
     patterns, lists = beside / NAMES, beside / LISTS
     names: Names = {}
+    has_patterns = patterns.is_file() and patterns != source  # a corpus may have this name as well
     has_lists = bool(_list_files(lists))
-    if patterns.is_file() and has_lists:
+    if has_patterns and has_lists:
         problem = f"{patterns} exists as well, and only one of them can be read. Move all names into one"
         raise ValueError(Errors.L803.format(path=lists, place="", problem=problem))
-    if patterns.is_file() or has_lists:
+    if has_patterns or has_lists:
         names = read_names(lists if has_lists else patterns, words_by(nlp), encoding)
         write_names(folder / NAMES, names)
     used = {file for file in _list_files(lists) if file.stem in names}
@@ -140,7 +144,7 @@ def _list_files(lists: Path) -> list[Path]:
 
 def number_of_names(of_type: Iterable[Iterable[str]]) -> int:
     """Count the names of a list. A name that is split into words in two ways counts once."""
-    return len({_text(words) for words in of_type})
+    return len({joined(words) for words in of_type})
 
 
 class ListCounts(NamedTuple):
@@ -158,20 +162,26 @@ def count_names(names: Names, docs: Iterable[Doc]) -> dict[str, ListCounts]:
 
     names (Names): The words of each name by type.
     docs (Iterable[Doc]): Annotated documents of one vocabulary.
-    RETURNS (Dict[str, ListCounts]): Counts by type. Occurrences may overlap.
+    RETURNS (Dict[str, ListCounts]): Counts by type. Occurrences may overlap. Those whose annotation
+        is missing are not counted.
     """
-    texts = {label: {_text(words) for words in of_type} for label, of_type in names.items()}
+    texts = {label: {joined(words) for words in of_type} for label, of_type in names.items()}
     lists_of = Counter(text for own in texts.values() for text in own)
     found = Counter[tuple[str, str]]()  # by type, and field of ListCounts
     matcher: PhraseMatcher | None = None
     for doc in docs:
         matcher = matcher or matcher_of(doc.vocab, names)
         ents = {(ent.start, ent.end): ent.label_ for ent in doc.ents}
-        types = doc.to_array("ENT_TYPE")
+        types, is_missing = doc.to_array("ENT_TYPE"), doc.to_array("ENT_IOB") == 0
+        unread = {label for label in names if not is_annotated(doc, [label])}
         for span in matcher(doc, as_spans=True):
-            is_exact = ents.get((span.start, span.end)) == span.label_
-            other = "as_other" if types[span.start : span.end].any() else "unannotated"
-            found[span.label_, "as_type" if is_exact else other] += 1
+            tokens = slice(span.start, span.end)
+            if ents.get((span.start, span.end)) == span.label_:
+                found[span.label_, "as_type"] += 1
+            elif types[tokens].any():
+                found[span.label_, "as_other"] += 1
+            elif span.label_ not in unread and not is_missing[tokens].any():
+                found[span.label_, "unannotated"] += 1
     return {
         label: ListCounts(
             names=len(own),
@@ -184,9 +194,9 @@ def count_names(names: Names, docs: Iterable[Doc]) -> dict[str, ListCounts]:
     }
 
 
-def _text(words: Iterable[str]) -> str:
-    """Return a name in lower case, however it is split into words."""
-    return "".join(words).lower()
+def joined(words: Iterable[str]) -> str:
+    """Return a name in lower case without white space, however it is split into words."""
+    return plain_text("".join(words))
 
 
 def _key(words: Iterable[str]) -> tuple[str, ...]:
@@ -198,7 +208,7 @@ def _entries(path: Path, encoding: str) -> Iterator[tuple[str, str, Any]]:
     if path.is_dir():
         for file in _list_files(path):
             label = _label_of(file.stem, path, f", {file.name}")
-            for i, line in _numbered(file, encoding):
+            for i, line in _numbered(file, UTF8 if _is_utf8(file) else encoding):
                 yield f", {file.name}, line {i}", label, line
         return
     for i, line in _numbered(path, UTF8):
@@ -210,6 +220,15 @@ def _entries(path: Path, encoding: str) -> Iterator[tuple[str, str, Any]]:
             problem = "it is no JSON object with a label and a pattern"
             raise ValueError(Errors.L803.format(path=path, place=place, problem=problem)) from error
         yield place, _label_of(label, path, place), pattern
+
+
+def _is_utf8(path: Path) -> bool:
+    """Return whether a file can be read as UTF-8, even if the corpus has another encoding."""
+    try:
+        path.read_bytes().decode(UTF8)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _numbered(path: Path, encoding: str) -> Iterator[tuple[int, str]]:
@@ -232,6 +251,10 @@ def _problem_of(pattern: Any) -> str:
     """Return the reason why a pattern cannot be used as a name, or "" if it can."""
     if not pattern:
         return "its pattern is empty"
+    try:
+        str(pattern).encode(UTF8)
+    except UnicodeEncodeError:
+        return "it has half of a surrogate pair, which is no character"
     if isinstance(pattern, str):
         if len(pattern) > MAX_CHARACTERS:
             return f"it has {len(pattern):,} characters, and a name has at most {MAX_CHARACTERS:,}"

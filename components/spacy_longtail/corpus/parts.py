@@ -106,6 +106,12 @@ def part_path(corpus: Path, part: str) -> Path:
     return folder if folder.is_dir() else corpus / f"{part}.spacy"
 
 
+def all_parts(corpus: Path) -> list[Path]:
+    """Return the paths of all parts of a corpus, whatever their names are."""
+    paths = sorted(path for path in corpus.glob("*") if not path.name.startswith("."))
+    return [p for p in paths if (any(p.rglob("*.spacy")) if p.is_dir() else p.suffix == ".spacy")]
+
+
 def write_part(folder: Path, part: str, docs: Iterable[Doc], docs_per_file: int | None = None) -> Tally:
     """Write one part.
 

@@ -32,6 +32,7 @@ from .folder import (
     write_corpus,
 )
 from .likeness import sentence_keys
+from .names import NAMES
 from .rare import tail_types
 from .stratification import connected_groups, holders_of, join_groups, stratify
 
@@ -164,7 +165,7 @@ def _write(
     with ExitStack() as folders:
         for folder, units_of in corpora.items():
             place = folders.enter_context(
-                replacing_parts(folder, [*units_of, *(p.stem for p in others)])
+                replacing_parts(folder, [*units_of, *(p.stem for p in others)], [NAMES])
             )
             parts = {name: [docs[i] for i in units] for name, units in units_of.items()}
             write_corpus(place, parts, types, source)

@@ -1,13 +1,14 @@
 """Reader of lists of names, from which mention replacement can draw."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
+from spacy.util import get_words_and_spaces
 
-from ..corpus.names import read_names, words_by
+from ..corpus.names import joined, read_names, words_by
 from ..errors import Errors
 
 
@@ -35,9 +36,26 @@ def create_names_corpus(path: str | None) -> Callable[[Language], Iterator[Examp
             problem = "the corpus has no lists, and 'path' of longtail.NamesCorpus.v1 is null"
             raise ValueError(Errors.L803.format(path="names.jsonl", place="", problem=problem))
         for label, names in read_names(Path(path), words_by(nlp)).items():
-            for words in names:
-                doc = Doc(nlp.vocab, words=words, sent_starts=[i == 0 for i in range(len(words))])
+            for words, spaces in _each_once(names):
+                starts: list[bool | int | None] = [i == 0 for i in range(len(words))]
+                doc = Doc(nlp.vocab, words=words, spaces=spaces, sent_starts=starts)
                 doc.set_ents([Span(doc, 0, len(doc), label)])
-                yield Example(Doc(nlp.vocab, words=words), doc)
+                yield Example(Doc(nlp.vocab, words=words, spaces=spaces), doc)
 
     return read
+
+
+def _each_once(names: Iterable[list[str]]) -> Iterator[tuple[list[str], list[bool]]]:
+    """Yield the words of each name, and whether a space follows each of them.
+
+    names (Iterable[List[str]]): Names as `read_names` returns them. If one is split in two ways,
+        the first is the tokenizer's, and the one with fewer words is split at its white space.
+    """
+    ways: dict[str, list[list[str]]] = {}
+    for words in names:
+        ways.setdefault(joined(words), []).append(words)
+    for own in ways.values():
+        same_case = [words for words in own if "".join(words) == "".join(own[0])]
+        text = " ".join(min(same_case, key=len))
+        words, spaces = get_words_and_spaces(own[0], text)
+        yield words, [*spaces[:-1], True]

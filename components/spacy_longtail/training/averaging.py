@@ -164,6 +164,7 @@ def _comparable_state(nlp: Language, weights: Sequence[tuple[str, FloatsXd]]) ->
         [pipe.tokens.class_values for _, pipe in nlp.pipeline if isinstance(pipe, TokenTagger)],
         [(getattr(p, "labels", ()), getattr(p, "move_names", ())) for _, p in nlp.pipeline],
         [(name, array.shape) for name, array in weights],
+        [list(n.attrs["matcher"].names.items()) for n in nodes_of(nlp) if "matcher" in n.attrs],
     ]
 
 

@@ -3,6 +3,7 @@
 Neither interpolates the variables of a config, which `Config.interpolate` does.
 """
 
+import warnings
 from configparser import Error as ConfigParserError
 from pathlib import Path
 
@@ -11,9 +12,10 @@ from thinc.api import Config
 
 from ..corpus.folder import CorpusTypes, part_path, read_types
 from ..corpus.names import NAMES
+from ..corpus.parts import checksum
 from ..corpus.tokenizers import tokenizer_config
 from ..corpus.type_words import problem_in_config, type_words
-from ..errors import SHIPPED_CONFIGS, Errors
+from ..errors import SHIPPED_CONFIGS, Errors, Warnings
 from ..extras import require_of
 from ..faults import is_coded, message_of
 from ..types import Block, Overrides
@@ -48,12 +50,26 @@ def corpus_values(config: Config, corpus: Path) -> Block:
 
     config (Config): The config, not interpolated.
     corpus (Path): Folder of a converted corpus.
-    RETURNS (Block): Config values by dotted name.
+    RETURNS (Block): Config values by dotted name. If the config names lists of names that exist,
+        they are used, with a warning (LW214) if the corpus has others.
     """
     train_part, dev_part = (part_path(corpus, part) for part in ("train", "dev"))
-    return applicable_overrides(
+    values = applicable_overrides(
         corpus_overrides(read_types(corpus), train_part, dev_part, corpus / NAMES), config
     )
+    own = config.get("paths", {}).get("names")
+    if own and "paths.names" in values and not _is_copy(Path(own), corpus / NAMES):
+        is_used = "$" in own or Path(own).exists()
+        if is_used:
+            del values["paths.names"]
+        used = own if is_used else corpus / NAMES
+        warnings.warn(Warnings.W214.format(own=own, corpus=corpus, used=used), stacklevel=2)
+    return values
+
+
+def _is_copy(path: Path, other: Path) -> bool:
+    """Return whether a path is that of another file, or of a file with the same content."""
+    return path == other or (path.is_file() and checksum(path) == checksum(other))
 
 
 def training_overrides(config: Path, corpus: Path, overrides: Overrides | None = None) -> Block:

@@ -93,6 +93,7 @@ def train_model(
     parts = {n: Path(str(paths.get(n, part_path(corpus, n)))) for n in ("train", "dev")}
     named = (Path(p) for p in paths.values() if isinstance(p, str) and p)
     inputs = [config, corpus, *parts.values(), *(path for path in named if path.exists())]
+    lists = {"names": own} if (own := Path(str(paths.get("names")))).is_file() else {}
     check_folder(output, inputs, foreign_to_run)
     check_outside(output, [path for path in inputs if (path / "config.cfg").is_file()], "folder")
     for path in parts.values():
@@ -134,7 +135,7 @@ def train_model(
         RunRecord(
             command=shell_command("train", [places[0], corpus, places[1]], options),
             corpus=with_name(corpus).name,
-            checksums=checksums(parts),
+            checksums=checksums({**parts, **lists}),
             versions=installed_versions(),
             seconds=round(seconds, 1),
         ).write(new)

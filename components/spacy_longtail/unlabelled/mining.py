@@ -10,7 +10,7 @@ from spacy.tokens import Doc
 from spacy.util import minibatch
 
 from ..corpus.cutting import bare
-from ..corpus.folder import part_path, read_types, stream_docs
+from ..corpus.folder import all_parts, read_types, stream_docs
 from ..corpus.formats.context import Events
 from ..corpus.likeness import text_key
 from ..corpus.type_words import type_words
@@ -18,15 +18,14 @@ from ..errors import Errors, Warnings
 from ..output.targets import check_file, check_outside
 from ..pipes.gate.sentence_gate import SentenceGate
 from ..pipes.neighbours import BOUNDARIES
-from ..sentences import by_punctuation
+from ..sentences import by_punctuation, has_boundaries
 from ..training.loading import load_for_types
 from .expectations import has_expectations, record_expectations
 from .pool import PoolOptions, add_sentences, processed, read_pool
 from .proposals import ProposalFormat, write_proposals
 from .scan import RANDOM, Proposal, Scan, choose, share_out
-from .units import sentences_of
+from .units import MIN_WORDS, sentences_of
 
-CORPUS_PARTS = ("train", "dev", "test", "all")
 CANDIDATES = 10  # per sentence of a quota
 MIN_CANDIDATES = 200  # per type
 BATCH = 64  # number of documents whose keys are computed together
@@ -150,16 +149,19 @@ def corpus_keys(corpus: Path, nlp: Language) -> set[int]:
     corpus (Path): Folder of a converted corpus.
     nlp (Language): The pipeline that processes the pool.
     """
-    paths = [path for part in CORPUS_PARTS if (path := part_path(corpus, part)).exists()]
+    paths = all_parts(corpus)
     return keys_of((doc for path in paths for doc in stream_docs(path, nlp.vocab)), nlp)
 
 
 def keys_of(docs: Iterable[Doc], nlp: Language) -> set[int]:
     """Return the keys (of `text_key`) of documents and their sentences.
 
+    Texts of the pool may have other sentence boundaries than the documents, so each document is
+    also cut by punctuation and by the pipeline. If it has boundaries of its own, only pieces of
+    MIN_WORDS tokens or more count.
+
     docs (Iterable[Doc]): The documents.
-    nlp (Language): The pipeline that processes the pool. Documents without sentence boundaries are
-        split by this pipeline and by punctuation.
+    nlp (Language): The pipeline that processes the pool.
     """
     keys: set[int] = set()
     setters = {name for name in nlp.pipe_names if BOUNDARIES & {*nlp.get_pipe_meta(name).assigns}}
@@ -167,10 +169,17 @@ def keys_of(docs: Iterable[Doc], nlp: Language) -> set[int]:
     wanted = [name for name in nlp.pipe_names if name in setters | encoders]
     for batch in minibatch(docs, BATCH):
         keys.update(text_key(doc.text) for doc in batch)
-        whole = [bare(doc, nlp.vocab) for doc in batch if not doc.has_annotation("SENT_START")]
-        cut = [doc for doc in batch if doc.has_annotation("SENT_START")] + by_punctuation(whole)
-        if wanted and whole:
+        whole = [bare(doc, nlp.vocab) for doc in batch]
+        ways = [by_punctuation(whole)]
+        if wanted:
             with nlp.select_pipes(enable=wanted):
-                cut += nlp.pipe(bare(doc, nlp.vocab) for doc in whole)
-        keys.update(text_key(doc[a:b].text) for doc in cut for a, b in sentences_of(doc) if a < b)
+                ways.append(list(nlp.pipe(whole)))
+        for doc, *cut in zip(batch, *ways, strict=True):
+            least = MIN_WORDS if has_boundaries(doc) else 1
+            keys.update(_keys(doc, 1), *(_keys(other, least) for other in cut))
     return keys
+
+
+def _keys(doc: Doc, least: int) -> set[int]:
+    """Return the keys of the sentences of a document that have at least so many tokens."""
+    return {text_key(doc[a:b].text) for a, b in sentences_of(doc) if b - a >= least}

@@ -2,6 +2,7 @@
 
 import itertools
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from ..corpus.cutting import cut
 from ..corpus.folder import (
     PARTS,
     CorpusTypes,
+    all_parts,
     part_path,
     read_types,
     replacing_parts,
@@ -27,10 +29,10 @@ from ..corpus.likeness import exact_key, text_key
 from ..corpus.splits import ALL
 from ..errors import Errors
 from ..output.writing import coded_io, write_file
-from ..sentences import by_punctuation
+from ..sentences import by_punctuation, has_boundaries
 from .proposals import ID, MINED, READ, SHARE, Entities, entities_digest, entities_of, proposal_id
 from .scan import RANDOM
-from .units import sentences_of
+from .units import MIN_WORDS, sentences_of
 
 CONFLICTS = "conflicts.jsonl"  # in the corpus
 
@@ -134,16 +136,20 @@ def _known(corpus: Path, nlp: Language) -> tuple[dict[int, Entities], set[tuple[
     RETURNS (Tuple[dict, set]): The entities by the exact text, since "May" can be a name while
         "may" is not, and the pairs of case-folded text and entities.
     """
-    paths = [path for part in PARTS if (path := part_path(corpus, part)).exists()]
     known: dict[int, Entities] = {}
     in_any_case: set[tuple[int, Entities]] = set()
-    for doc in itertools.chain(*(stream_docs(path, nlp.vocab) for path in paths)):
-        parsed = doc if doc.has_annotation("SENT_START") else by_punctuation([doc])[0]
-        sentences = cut(parsed, [row for row in sentences_of(parsed) if row[0] < row[1]])
-        for piece in itertools.chain(sentences, [doc]):
+    for doc in itertools.chain(*(stream_docs(path, nlp.vocab) for path in all_parts(corpus))):
+        (parsed,) = by_punctuation([doc])
+        least = MIN_WORDS if has_boundaries(doc) else 1
+        for piece in itertools.chain(_sentences(parsed, least), _sentences(doc, 1), [doc]):
             known[exact_key(piece.text)] = entities_of(piece)
             in_any_case.add((text_key(piece.text), entities_of(piece)))
     return known, in_any_case
+
+
+def _sentences(doc: Doc, least: int) -> Iterator[Doc]:
+    """Return the sentences of a document that have at least so many tokens, as documents."""
+    return cut(doc, [(start, end) for start, end in sentences_of(doc) if end - start >= least])
 
 
 def _write(

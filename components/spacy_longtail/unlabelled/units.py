@@ -14,7 +14,7 @@ from thinc.types import Floats1d
 from ..corpus.cutting import words_and_spaces
 from ..corpus.examples import trim_whitespace
 from ..corpus.likeness import digest, text_key
-from ..sentences import has_boundaries, plain_text, sentence_lengths
+from ..sentences import plain_text, sentence_lengths
 
 PUNCTUATION = Sentencizer()
 MIN_WORDS = 5  # of a sentence inside of a text: shorter ones are equal by chance
@@ -99,8 +99,8 @@ def sentences_of(doc: Doc) -> list[tuple[int, int]]:
 def new_sentences(doc: Doc, known: Collection[int], counts: PassCounts) -> Iterator[tuple[int, Span]]:
     """Yield the sentences of a text of the pool that are not excluded, and count all of them.
 
-    A text without sentence boundaries is one sentence. It is excluded as well if punctuation cuts
-    it into sentences of which one, of MIN_WORDS tokens or more, is excluded.
+    A text without sentence boundaries is one sentence. A sentence is excluded as well if the whole
+    text is, or if punctuation cuts it into pieces of which one, of MIN_WORDS tokens or more, is.
 
     doc (Doc): The text.
     known (Collection[int]): Keys (of `text_key`) of excluded sentences.
@@ -108,23 +108,29 @@ def new_sentences(doc: Doc, known: Collection[int], counts: PassCounts) -> Itera
     YIELDS (Tuple[int, Span]): Index of the sentence in its document, and the sentence.
     """
     counts.texts += 1
-    is_whole = bool(known) and not has_boundaries(doc)
+    excluded = _excluded_tokens(doc, known) if known else np.zeros(len(doc), dtype=bool)
     for i, (start, end) in enumerate(sentences_of(doc)):
         if start == end:
             continue
         counts.sentences += 1
-        if text_key(doc[start:end].text) in known or (is_whole and _contains(doc, known)):
+        if excluded[start:end].any() or text_key(doc[start:end].text) in known:
             counts.known += 1
         else:
             yield i, doc[start:end]
 
 
-def _contains(doc: Doc, known: Collection[int]) -> bool:
-    """Return whether one of the sentences of a text, as punctuation cuts it, is excluded."""
+def _excluded_tokens(doc: Doc, known: Collection[int]) -> np.ndarray:
+    """Return which tokens of a text are in an excluded piece, as punctuation cuts it.
+
+    If the whole text is excluded, all of them are.
+    """
+    excluded = np.full(len(doc), text_key(doc.text) in known)
     (begins,) = PUNCTUATION.predict([doc])
     starts = [i for i, begin in enumerate(begins) if begin and i]
-    pieces = pairwise([0, *starts, len(doc)]) if starts else ()
-    return any(text_key(doc[a:b].text) in known for a, b in pieces if b - a >= MIN_WORDS)
+    for start, end in pairwise([0, *starts, len(doc)]) if starts else ():
+        if end - start >= MIN_WORDS and text_key(doc[start:end].text) in known:
+            excluded[start:end] = True
+    return excluded
 
 
 def sentence_vector(sentence: Span) -> Floats1d:
