@@ -159,10 +159,7 @@ def specialist() -> Iterator[tuple[str, str]]:
     yield from _longer(runs)
     yield from _taught(first)
     yield from _donors(by_seed)
-    (masked,) = read("masked_language")
-    yield "masked.texts", f"{masked['texts']:,}"
-    for name in ("before", "after"):
-        yield f"masked.{name}", f"{masked[f'zero_shot_{name}']['macro']:.1f}"
+    yield from _masked(first)
     own, cnn = (
         [100 * first[corpus, method]["ents_macro_f"] for corpus in DOMAINS]
         for method in ("own free-text types", "CNN")
@@ -211,7 +208,9 @@ def specialist() -> Iterator[tuple[str, str]]:
         p = "p < 0.001" if r["p"] < 0.001 else f"p = {r['p']:.2g}"
         interval = f"{r['difference']:+.1f} ({r['low']:+.1f} to {r['high']:+.1f}, {p})"
         yield f"lists.decision.{r['corpus']}", interval.replace("-", "−")
-    yield from _lists_for_six(first, lists)
+    yield from _lists_for_six(by_seed)
+    yield from _weak_names()
+    yield from _contrast()
     yield from _lists_elsewhere()
     yield "lists.gain.macro", f"{mean(gain[0] for gain in gains):.1f}"
     yield "lists.gain.tail", f"{mean(gain[1] for gain in gains):.1f}"
@@ -278,6 +277,24 @@ def _donors(by_seed: dict[tuple[str, str], dict[int, dict]]) -> Iterator[tuple[s
     yield "donors.spread", f"{max(max(scores) - min(scores) for scores in own.values()):.1f}"
 
 
+def _masked(runs: dict[tuple[str, str], dict]) -> Iterator[tuple[str, str]]:
+    """Yield what masked-language training on unlabelled text changes, without and after training."""
+    rows = []
+    for r in read("masked_language"):
+        layers = "three" if r["encoder"].endswith("small") else "six"
+        attempt = (
+            f"train {layers} layers as a masked language model on {r['texts']:,} unlabelled sentences of "
+            f"{DOMAINS[r['corpus']]}, once (`masked_language.jsonl`)"
+        )
+        before, after = (r[f"zero_shot_{when}"]["macro"] for when in ("before", "after"))
+        result = f"without training, on dev, {before:.1f} before and {after:.1f} after"
+        if "test" in r:
+            alone = 100 * runs[r["corpus"], f"{layers} layers, {LONG}"]["ents_macro_f"]
+            result += f"; with 1,000 steps of training {alone:.1f} and {r['test']['macro']:.1f}"
+        rows.append((attempt, result))
+    yield "masked.rows", rows_of(rows)
+
+
 def _taught(runs: dict[tuple[str, str], dict]) -> Iterator[tuple[str, str]]:
     """Yield macro F1 of six layers that a teacher's annotation of unlabelled text was added for."""
     (r,) = read("self_training")
@@ -287,20 +304,50 @@ def _taught(runs: dict[tuple[str, str], dict]) -> Iterator[tuple[str, str]]:
     yield "taught.texts", str(r["texts"])
 
 
-def _lists_for_six(
-    runs: dict[tuple[str, str], dict], lists: dict[tuple[str, str], list[dict]]
-) -> Iterator[tuple[str, str]]:
+def _lists_for_six(by_seed: dict[tuple[str, str], dict[int, dict]]) -> Iterator[tuple[str, str]]:
     """Yield scores of six layers with lists that have 30 % of the names, after 1,000 steps."""
-    name, keys = f"six layers, {LONG}", ("ents_macro_f", "ents_tail_f")
+    keys = ("ents_macro_f", "ents_tail_f")
+    with_lists: dict[str, dict[int, dict]] = {}
+    for r in read("names"):
+        if r["method"] == f"six layers with lists, {LONG}":
+            with_lists.setdefault(r["corpus"].removesuffix("_30"), {})[r["seed"]] = r["test"]
+    seeds = set.intersection(*map(set, with_lists.values()))  # the same for all corpora
     rows, gains = list[tuple[str, ...]](), list[list[float]]()
     for corpus, title in DOMAINS.items():
-        own = averaged(lists[f"{corpus}_30", f"six layers with lists, {LONG}"])
-        alone, stock = runs[corpus, name], runs[corpus, "stock"]
+        own, alone, stock = (
+            averaged([tests[seed] for seed in seeds])
+            for tests in (
+                with_lists[corpus],
+                by_seed[corpus, f"six layers, {LONG}"],
+                by_seed[corpus, "stock"],
+            )
+        )
         rows.append((title, *(_scores(test, "ents_tail_f") for test in (alone, own))))
         gains.append([100 * (own[key] - other[key]) for other in (alone, stock) for key in keys])
     yield "lists.six.rows", rows_of(rows)
+    yield "lists.six.seeds", ("one seed", "two seeds", "three seeds")[len(seeds) - 1]
     for i, what in enumerate(("gain.macro", "gain.tail", "above.macro", "above.tail")):
         yield f"lists.six.{what}", f"{mean(own[i] for own in gains):.1f}"
+
+
+def _weak_names() -> Iterator[tuple[str, str]]:
+    """Yield what sentences that lists of names annotate add to the CNN that sees the lists."""
+    with_lists = {
+        (r["corpus"], r["seed"]): 100 * r["test"]["ents_macro_f"]
+        for r in [*read("names"), *read("weak_names")]
+        if r["method"] == "CNN with lists"
+    }
+    own, alone = ([with_lists[f"{c}_30{end}", 0] for c in DOMAINS] for end in ("_weak", ""))
+    yield "weak.changes", _changes(own, alone)
+
+
+def _contrast() -> Iterator[tuple[str, str]]:
+    """Yield what contrast between similar types changes without examples, on dev."""
+    found = {(r["corpus"], r["encoder"], r["contrast"]): r["macro"] for r in read("contrast")}
+    for encoder in ("cnn", "trf"):
+        name = f"en_longtail_{encoder}"
+        changes = [found[corpus, name, 0.25] - found[corpus, name, 0.0] for corpus in DOMAINS]
+        yield f"contrast.change.{encoder}", f"{mean(changes):+.1f}".replace("-", "−")
 
 
 def _lists_elsewhere() -> Iterator[tuple[str, str]]:

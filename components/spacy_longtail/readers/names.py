@@ -56,6 +56,6 @@ def _each_once(names: Iterable[list[str]]) -> Iterator[tuple[list[str], list[boo
         ways.setdefault(joined(words), []).append(words)
     for own in ways.values():
         same_case = [words for words in own if "".join(words) == "".join(own[0])]
-        text = " ".join(min(same_case, key=len))
-        words, spaces = get_words_and_spaces(own[0], text)
+        shortest = min(same_case, key=len)
+        words, spaces = get_words_and_spaces(own[0], " ".join(shortest))
         yield words, [*spaces[:-1], True]
