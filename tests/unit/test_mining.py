@@ -18,9 +18,10 @@ from spacy_longtail.corpus.folder import load_docs
 from spacy_longtail.corpus.formats.context import Events
 from spacy_longtail.corpus.likeness import skeleton, text_key
 from spacy_longtail.pipes.transition.actions import beginnings, columns_of, scored_entities
+from spacy_longtail.sentences import by_punctuation
 from spacy_longtail.unlabelled import pool as pool_module
 from spacy_longtail.unlabelled.expectations import KEY, record_expectations
-from spacy_longtail.unlabelled.mining import corpus_keys
+from spacy_longtail.unlabelled.known import KnownSentences, known_in_corpus, new_sentences
 from spacy_longtail.unlabelled.pool import PoolOptions, processed, read_pool
 from spacy_longtail.unlabelled.proposals import DEFAULT_NAMES, ID, SHARE, proposal_id, write_proposals
 from spacy_longtail.unlabelled.returning import CONFLICTS, merge_labels
@@ -28,7 +29,6 @@ from spacy_longtail.unlabelled.scan import RANDOM, Best, Proposal, Scan, choose,
 from spacy_longtail.unlabelled.units import (
     PassCounts,
     Unit,
-    new_sentences,
     pseudo_random,
     sentences_of,
 )
@@ -63,19 +63,33 @@ def unit(text, expected=(0.0,), vector=(1.0, 0.0), document="", ents=()):
     return Unit(words, spaces, list(ents), list(expected), list(vector), document or text)
 
 
+def known_of(text):
+    known = KnownSentences()
+    known.add_docs([words(blank(), text)], blank())
+    return known
+
+
 @pytest.mark.parametrize(
     "text", ["Hello there . Storm Ida passed over Oslo . Bye .", "storm IDA passed over Oslo .\nNew"]
 )
 def test_a_text_that_has_an_excluded_sentence_is_excluded(text):
-    known, counts = {text_key("Storm Ida passed over Oslo .")}, PassCounts()
+    known, counts = known_of("Storm Ida passed over Oslo ."), PassCounts()
     assert not list(new_sentences(blank().make_doc(text), known, counts))
     assert (counts.sentences, counts.known) == (1, 1)
 
 
 def test_a_short_excluded_sentence_does_not_exclude_the_text_around_it():
-    known, counts = {text_key("See above .")}, PassCounts()
-    doc = blank().make_doc("Storm Ida passed over Oslo . See above .")
+    known, counts = known_of("Acknowledgements follow ."), PassCounts()
+    doc = blank().make_doc("Storm Ida passed over Oslo . Acknowledgements follow .")
     assert [sentence.text for _, sentence in new_sentences(doc, known, counts)] == [doc.text]
+    (after,) = by_punctuation([doc])
+    assert [i for i, _ in new_sentences(after, known, counts)] == [0]
+
+
+def test_a_text_that_begins_as_an_excluded_sentence_is_not_excluded():
+    known, counts = known_of("Storm Ida passed over Oslo ."), PassCounts()
+    doc = blank().make_doc("Storm Ida passed over Bergen on Monday .")
+    assert len(list(new_sentences(doc, known, counts))) == 1
 
 
 @pytest.mark.parametrize("factory", ["ner", "longtail_ner"])
@@ -540,18 +554,18 @@ def test_sentences_of_documents_without_boundaries_are_known(tmp_path, setter):
     whole = words(blank(), "Storm Ida hit Oslo . Storm Bo sank the Fram ; Maria slept")
     whole.set_ents([Span(whole, 0, 2, label="NAT")])
     corpus = toy_corpus(tmp_path / "corpus", test=[whole])
-    keys = corpus_keys(corpus, nlp)
+    known = known_in_corpus(corpus, nlp)
     for text in (whole.text, "Storm Ida hit Oslo .", "Storm Bo sank the Fram ; Maria slept"):
-        assert text_key(text) in keys, text
-    assert (text_key("Maria slept") in keys) == (setter == "cut")
+        assert text in known, text
+    assert ("Maria slept" in known) == (setter == "cut")
     path = written(tmp_path / "l.jsonl", [task("Storm Ida hit Oslo .", [(0, 9, "NAT")])])
     found = merge_labels(corpus, path, "dev", unchanged=True)
     assert not found.parts and found.n_known == 1
 
 
 def test_all_sentences_of_an_excluded_text_are_excluded():
-    doc, counts = cut(blank().make_doc("Maria slept ; Jon left")), PassCounts()
-    assert not list(new_sentences(doc, {text_key("Maria slept ; Jon left")}, counts))
+    doc, counts = cut(blank().make_doc("Maria slept ; then")), PassCounts()
+    assert not list(new_sentences(doc, known_of("Maria slept ; then"), counts))
     assert (counts.sentences, counts.known) == (2, 2)
 
 
@@ -569,12 +583,14 @@ def in_columns(tmp_path, part="test"):
 
 @pytest.mark.parametrize("part", ["test", "holdout"])
 @pytest.mark.parametrize("split", [True, False])
-@pytest.mark.parametrize("text", [APPROX, f"Methods. {APPROX} It rained."])
+@pytest.mark.parametrize(
+    "text", [APPROX, f"Methods. {APPROX} It rained.", f"RESULTS\n{APPROX.upper()} We"]
+)
 def test_a_sentence_of_the_corpus_is_known_wherever_the_pool_splits_it(text, split, part, tmp_path):
     nlp = blank()
     if split:
         nlp.add_pipe("sentencizer")
-    known, counts = corpus_keys(in_columns(tmp_path, part), nlp), PassCounts()
+    known, counts = known_in_corpus(in_columns(tmp_path, part), nlp), PassCounts()
     left = [sentence.text for _, sentence in new_sentences(nlp(text), known, counts)]
     assert not any("aspirin" in sentence for sentence in left)
 

@@ -32,7 +32,7 @@ from ..training.loading import load_for_types, load_pipeline
 from ..training.provenance import BEST, with_short_paths
 from ..training.train import check_trainable, foreign_to_run, refuse_parts, train_model
 from ..types import Block, Overrides
-from .mining import corpus_keys
+from .known import known_in_corpus
 from .pool import PoolOptions, add_sentences, processed, read_pool
 from .pseudo_labels import PseudoLabelled, PseudoLabelPolicy, Selection
 from .teacher import PoolTeacher, TeachingPass, annotate, soft_tagger
@@ -216,7 +216,7 @@ def _pseudo_labels(
     request: DistilRequest, types: CorpusTypes, teacher: PoolTeacher, output: Path, events: Events
 ) -> PseudoLabelCounts:
     """Write the training corpus of the student: gold documents and pseudo-labelled sentences."""
-    known = corpus_keys(request.gold, teacher.nlp)
+    known = known_in_corpus(request.gold, teacher.nlp)
     texts = read_pool(request.pool, teacher.nlp, request.settings, events)
     docs = processed(teacher.nlp, texts, request.batch_size, request.n_process)
     selection = Selection(request.policy, teacher.labels)

@@ -1,34 +1,27 @@
 """Mining: the sentences of a pool to label next."""
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from spacy.language import Language
-from spacy.tokens import Doc
-from spacy.util import minibatch
 
-from ..corpus.cutting import bare
-from ..corpus.folder import all_parts, read_types, stream_docs
+from ..corpus.folder import read_types
 from ..corpus.formats.context import Events
-from ..corpus.likeness import text_key
 from ..corpus.type_words import type_words
 from ..errors import Errors, Warnings
 from ..output.targets import check_file, check_outside
 from ..pipes.gate.sentence_gate import SentenceGate
-from ..pipes.neighbours import BOUNDARIES
-from ..sentences import by_punctuation, has_boundaries
 from ..training.loading import load_for_types
 from .expectations import has_expectations, record_expectations
+from .known import KnownSentences, known_in_corpus
 from .pool import PoolOptions, add_sentences, processed, read_pool
 from .proposals import ProposalFormat, write_proposals
 from .scan import RANDOM, Proposal, Scan, choose, share_out
-from .units import MIN_WORDS, sentences_of
 
 CANDIDATES = 10  # per sentence of a quota
 MIN_CANDIDATES = 200  # per type
-BATCH = 64  # number of documents whose keys are computed together
 
 
 class Mined(NamedTuple):
@@ -91,9 +84,9 @@ def mine(
     shares = share_out(labels - n_random, types, capped)
     if split:
         add_sentences(nlp)
-    known = set() if corpus is None else corpus_keys(corpus, nlp)
+    known = KnownSentences() if corpus is None else known_in_corpus(corpus, nlp)
     for path in exclude:
-        known |= keys_of(read_pool(path, nlp, PoolOptions(encoding=options.encoding), Events()), nlp)
+        known.add_docs(read_pool(path, nlp, PoolOptions(encoding=options.encoding), Events()), nlp)
     sizes = {label: max(MIN_CANDIDATES, CANDIDATES * n) for label, n in shares.items()}
     scan = Scan(types, {**sizes, RANDOM: n_random}, known, seed)
     events = Events()
@@ -141,45 +134,3 @@ def _load(pipeline: Path | str, corpus: Path | None, given: Sequence[str]) -> tu
             )
         )
     return nlp, types
-
-
-def corpus_keys(corpus: Path, nlp: Language) -> set[int]:
-    """Return the keys (of `text_key`) of the sentences and documents of a corpus.
-
-    corpus (Path): Folder of a converted corpus.
-    nlp (Language): The pipeline that processes the pool.
-    """
-    paths = all_parts(corpus)
-    return keys_of((doc for path in paths for doc in stream_docs(path, nlp.vocab)), nlp)
-
-
-def keys_of(docs: Iterable[Doc], nlp: Language) -> set[int]:
-    """Return the keys (of `text_key`) of documents and their sentences.
-
-    Texts of the pool may have other sentence boundaries than the documents, so each document is
-    also cut by punctuation and by the pipeline. If it has boundaries of its own, only pieces of
-    MIN_WORDS tokens or more count.
-
-    docs (Iterable[Doc]): The documents.
-    nlp (Language): The pipeline that processes the pool.
-    """
-    keys: set[int] = set()
-    setters = {name for name in nlp.pipe_names if BOUNDARIES & {*nlp.get_pipe_meta(name).assigns}}
-    encoders = {n for n, pipe in nlp.pipeline if setters & {*getattr(pipe, "listening_components", ())}}
-    wanted = [name for name in nlp.pipe_names if name in setters | encoders]
-    for batch in minibatch(docs, BATCH):
-        keys.update(text_key(doc.text) for doc in batch)
-        whole = [bare(doc, nlp.vocab) for doc in batch]
-        ways = [by_punctuation(whole)]
-        if wanted:
-            with nlp.select_pipes(enable=wanted):
-                ways.append(list(nlp.pipe(whole)))
-        for doc, *cut in zip(batch, *ways, strict=True):
-            least = MIN_WORDS if has_boundaries(doc) else 1
-            keys.update(_keys(doc, 1), *(_keys(other, least) for other in cut))
-    return keys
-
-
-def _keys(doc: Doc, least: int) -> set[int]:
-    """Return the keys of the sentences of a document that have at least so many tokens."""
-    return {text_key(doc[a:b].text) for a, b in sentences_of(doc) if b - a >= least}

@@ -30,9 +30,10 @@ from ..corpus.splits import ALL
 from ..errors import Errors
 from ..output.writing import coded_io, write_file
 from ..sentences import by_punctuation, has_boundaries
+from .known import MIN_WORDS
 from .proposals import ID, MINED, READ, SHARE, Entities, entities_digest, entities_of, proposal_id
 from .scan import RANDOM
-from .units import MIN_WORDS, sentences_of
+from .units import sentences_of
 
 CONFLICTS = "conflicts.jsonl"  # in the corpus
 

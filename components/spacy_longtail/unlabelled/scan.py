@@ -14,7 +14,8 @@ from ..corpus.likeness import skeleton, text_key
 from ..errors import Errors
 from ..sentences import sentence_lengths
 from .expectations import KEY
-from .units import PassCounts, Unit, new_sentences, pseudo_random
+from .known import KnownSentences, new_sentences
+from .units import PassCounts, Unit, pseudo_random
 
 RANDOM = "random"  # name of the random sample
 MIN_EXPECTED = 1e-4  # expected mentions of a candidate
@@ -71,14 +72,18 @@ class Scan:
 
     types (List[str]): Rare types to look for.
     sizes (Mapping[str, int]): Number of candidates for each type, and for `RANDOM`.
-    known (Collection[int]): Keys of texts that are excluded.
+    known (Optional[KnownSentences]): Sentences that are excluded.
     seed (int): Random seed of the random sample.
     """
 
     def __init__(
-        self, types: list[str], sizes: Mapping[str, int], known: Collection[int] = (), seed: int = 0
+        self,
+        types: list[str],
+        sizes: Mapping[str, int],
+        known: KnownSentences | None = None,
+        seed: int = 0,
     ) -> None:
-        self.types, self.known, self.seed = types, known, seed
+        self.types, self.known, self.seed = types, known or KnownSentences(), seed
         self.best: dict[str, Best[Unit]] = {name: Best(n) for name, n in sizes.items()}
         self.expected: Floats1d = np.zeros(len(types))  # mentions in the pool
         self.counts = PassCounts()

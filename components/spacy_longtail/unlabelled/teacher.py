@@ -1,7 +1,7 @@
 """Teacher: a pipeline that annotates a pool of text with its confidence."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,8 +20,9 @@ from ..pipes.token.ner import TokenNER
 from ..pipes.token.tagging import TokenTagger
 from ..training.loading import entity_pipes, only_tagger, taggers_of, types_read_by
 from ..types import ENTITY_SCORES
+from .known import KnownSentences, new_sentences
 from .pseudo_labels import PredictedMention, PredictedSentence, Selection
-from .units import PassCounts, new_sentences
+from .units import PassCounts
 
 DOUBTS = "teacher_doubts"  # doc.spans key of entities below the teacher's own thresholds
 
@@ -149,7 +150,7 @@ def soft_tagger(nlp: Language) -> TokenTagger:
 def annotate(
     teacher: PoolTeacher,
     docs: Iterable[Doc],
-    known: Collection[int],
+    known: KnownSentences,
     selection: Selection,
     soft: bool,
 ) -> TeachingPass:
@@ -157,7 +158,7 @@ def annotate(
 
     teacher (PoolTeacher): The teacher.
     docs (Iterable[Doc]): Documents that its pipeline has processed.
-    known (Collection[int]): Keys of the sentences in the gold corpus, which are skipped.
+    known (KnownSentences): Sentences of the gold corpus, which are skipped.
     selection (Selection): Selects the sentences to keep.
     soft (bool): Whether sentences keep the probabilities of all tags.
     RETURNS (TeachingPass): The counts.

@@ -1,11 +1,8 @@
 """Sentences of a pool as they are stored and proposed."""
 
-from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 import numpy as np
-from spacy.pipeline import Sentencizer
 from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 from thinc.api import to_numpy
@@ -13,11 +10,9 @@ from thinc.types import Floats1d
 
 from ..corpus.cutting import words_and_spaces
 from ..corpus.examples import trim_whitespace
-from ..corpus.likeness import digest, text_key
+from ..corpus.likeness import digest
 from ..sentences import plain_text, sentence_lengths
 
-PUNCTUATION = Sentencizer()
-MIN_WORDS = 5  # of a sentence inside of a text: shorter ones are equal by chance
 N_HASHED = 128  # width of hashed word vectors, for pipelines without vectors
 PLACE = "mine_place"  # key of user_data: position of a text in the pool
 
@@ -94,43 +89,6 @@ def sentences_of(doc: Doc) -> list[tuple[int, int]]:
     ends = np.cumsum(sentence_lengths(doc))
     first, last = trim_whitespace(ends - np.diff(ends, prepend=0), ends, doc.to_array("IS_SPACE"))
     return list(zip(first.tolist(), last.tolist(), strict=True))
-
-
-def new_sentences(doc: Doc, known: Collection[int], counts: PassCounts) -> Iterator[tuple[int, Span]]:
-    """Yield the sentences of a text of the pool that are not excluded, and count all of them.
-
-    A text without sentence boundaries is one sentence. A sentence is excluded as well if the whole
-    text is, or if punctuation cuts it into pieces of which one, of MIN_WORDS tokens or more, is.
-
-    doc (Doc): The text.
-    known (Collection[int]): Keys (of `text_key`) of excluded sentences.
-    counts (PassCounts): Counts of the pass; changed in place.
-    YIELDS (Tuple[int, Span]): Index of the sentence in its document, and the sentence.
-    """
-    counts.texts += 1
-    excluded = _excluded_tokens(doc, known) if known else np.zeros(len(doc), dtype=bool)
-    for i, (start, end) in enumerate(sentences_of(doc)):
-        if start == end:
-            continue
-        counts.sentences += 1
-        if excluded[start:end].any() or text_key(doc[start:end].text) in known:
-            counts.known += 1
-        else:
-            yield i, doc[start:end]
-
-
-def _excluded_tokens(doc: Doc, known: Collection[int]) -> np.ndarray:
-    """Return which tokens of a text are in an excluded piece, as punctuation cuts it.
-
-    If the whole text is excluded, all of them are.
-    """
-    excluded = np.full(len(doc), text_key(doc.text) in known)
-    (begins,) = PUNCTUATION.predict([doc])
-    starts = [i for i, begin in enumerate(begins) if begin and i]
-    for start, end in pairwise([0, *starts, len(doc)]) if starts else ():
-        if end - start >= MIN_WORDS and text_key(doc[start:end].text) in known:
-            excluded[start:end] = True
-    return excluded
 
 
 def sentence_vector(sentence: Span) -> Floats1d:

@@ -1,0 +1,124 @@
+"""Sentences that are known already and found again in a pool, however its texts are split."""
+
+from collections.abc import Iterable, Iterator
+from itertools import accumulate
+from pathlib import Path
+
+import numpy as np
+from spacy.language import Language
+from spacy.tokens import Doc, Span
+from spacy.util import minibatch
+
+from ..corpus.cutting import bare
+from ..corpus.folder import all_parts, stream_docs
+from ..corpus.likeness import digest
+from ..pipes.neighbours import BOUNDARIES
+from ..sentences import by_punctuation, has_boundaries, plain_text
+from .units import PassCounts, sentences_of
+
+MIN_WORDS = 5  # of a sentence that is looked for inside of texts: shorter ones are there by chance
+N_FIRST = 16  # characters of it by which it is found
+BATCH = 64  # number of documents that are split together
+
+
+class KnownSentences:
+    """Known sentences, as 64 bits of each text in lower case and without white space."""
+
+    def __init__(self) -> None:
+        self._keys: set[int] = set()
+        self._lengths: dict[str, set[int]] = {}  # of texts in characters, by their beginning
+
+    def add(self, text: str, is_long: bool) -> None:
+        """Add a sentence.
+
+        text (str): Its text.
+        is_long (bool): Whether it is long enough to be looked for inside of other texts.
+        """
+        plain = plain_text(text)
+        self._keys.add(digest(plain))
+        if is_long and len(plain) >= N_FIRST:
+            self._lengths.setdefault(plain[:N_FIRST], set()).add(len(plain))
+
+    def add_docs(self, docs: Iterable[Doc], nlp: Language) -> None:
+        """Add documents and their sentences.
+
+        Texts of a pool may have other sentence boundaries than the documents, so each document is
+        also cut by punctuation and by the pipeline. If it has boundaries of its own, only pieces of
+        MIN_WORDS tokens or more count.
+
+        docs (Iterable[Doc]): The documents.
+        nlp (Language): The pipeline that processes the pool.
+        """
+        setters = {name for name in nlp.pipe_names if BOUNDARIES & {*nlp.get_pipe_meta(name).assigns}}
+        encoders = {n for n, p in nlp.pipeline if setters & {*getattr(p, "listening_components", ())}}
+        wanted = [name for name in nlp.pipe_names if name in setters | encoders]
+        for batch in minibatch(docs, BATCH):
+            whole = [bare(doc, nlp.vocab) for doc in batch]
+            ways = [by_punctuation(whole)]
+            if wanted:
+                with nlp.select_pipes(enable=wanted):
+                    ways.append(list(nlp.pipe(whole)))
+            for doc, *cut in zip(batch, *ways, strict=True):
+                self.add(doc.text, is_long=len(doc) >= MIN_WORDS)
+                self._add_sentences(doc, 1)
+                for other in cut:
+                    self._add_sentences(other, MIN_WORDS if has_boundaries(doc) else 1)
+
+    def _add_sentences(self, doc: Doc, least: int) -> None:
+        """Add the sentences of a document that have at least so many tokens."""
+        for start, end in sentences_of(doc):
+            if end - start >= least:
+                self.add(doc[start:end].text, is_long=end - start >= MIN_WORDS)
+
+    def __contains__(self, text: str) -> bool:
+        return digest(plain_text(text)) in self._keys
+
+    def tokens_in(self, doc: Doc) -> np.ndarray:
+        """Return which tokens of a text belong to a known sentence of MIN_WORDS tokens or more.
+
+        doc (Doc): The text. If all of it is known, all tokens are, whatever their number is.
+        RETURNS (ndarray): Booleans, shape (n_tokens,).
+        """
+        if not self._keys:
+            return np.zeros(len(doc), dtype=bool)
+        words = [plain_text(token.text) for token in doc]
+        text, starts = "".join(words), [0, *accumulate(map(len, words))]
+        known = np.full(len(doc), digest(text) in self._keys)
+        for token, start in enumerate(starts[:-1]):
+            for length in self._lengths.get(text[start : start + N_FIRST], ()):
+                if digest(text[start : start + length]) in self._keys:
+                    known[token : np.searchsorted(starts, start + length)] = True
+        return known
+
+
+def new_sentences(doc: Doc, known: KnownSentences, counts: PassCounts) -> Iterator[tuple[int, Span]]:
+    """Yield the sentences of a text of the pool that are not known, and count all of them.
+
+    doc (Doc): The text. Without sentence boundaries it is one sentence.
+    known (KnownSentences): Excluded sentences. One that is inside of a sentence, or overlaps it,
+        excludes it as well.
+    counts (PassCounts): Counts of the pass; changed in place.
+    YIELDS (Tuple[int, Span]): Index of the sentence in its document, and the sentence.
+    """
+    counts.texts += 1
+    is_known = known.tokens_in(doc)
+    for i, (start, end) in enumerate(sentences_of(doc)):
+        if start == end:
+            continue
+        counts.sentences += 1
+        if is_known[start:end].any() or doc[start:end].text in known:
+            counts.known += 1
+        else:
+            yield i, doc[start:end]
+
+
+def known_in_corpus(corpus: Path, nlp: Language) -> KnownSentences:
+    """Return the documents and sentences of all parts of a corpus.
+
+    corpus (Path): Folder of a converted corpus.
+    nlp (Language): The pipeline that processes the pool.
+    """
+    known = KnownSentences()
+    for path in all_parts(corpus):
+        known.add_docs(stream_docs(path, nlp.vocab), nlp)
+    return known
