@@ -63,7 +63,7 @@ def main(
     corpus: Annotated[Path, typer.Argument(exists=True, help="Converted corpus with lists.")],
     pool: Annotated[Path, typer.Argument(exists=True, help="Unlabelled sentences.")],
     output: Annotated[Path, typer.Argument(help="Folder for the new corpora.")],
-    most: Annotated[int, typer.Option(help="Number of sentences to add.")] = 1000,
+    max_sentences: Annotated[int, typer.Option(help="Maximum number of sentences to add.")] = 1000,
 ) -> None:
     """Write a corpus that has the sentences as well."""
     nlp, types = spacy.blank("en"), read_types(corpus)
@@ -75,7 +75,7 @@ def main(
     random.Random(0).shuffle(texts)
     weak = list[Doc]()
     for text in texts:
-        if len(weak) < most and text not in known:
+        if len(weak) < max_sentences and text not in known:
             doc = Doc(nlp.vocab, words=text.split())
             if annotated(doc, matcher, unused):
                 weak.append(doc)

@@ -1,4 +1,4 @@
-"""Score pretrained encoders by label descriptions alone, on the test part of converted corpora.
+"""Score pretrained encoders by label descriptions alone, on a part of converted corpora.
 
     python benchmarks/zero_shot.py corpus/domains/pico_breast corpus/languages/de_smartdata
 
@@ -56,7 +56,7 @@ def main(
     part: Annotated[str, typer.Option(help="Part of the corpus to score.")] = "test",
     output: Annotated[Path, typer.Option(help="JSONL file to append to.")] = RESULTS,
 ) -> None:
-    """Score each encoder on the test part of each corpus, without any training."""
+    """Score each encoder on a part of each corpus, without any training."""
     given = {} if descriptions is None else srsly.read_json(descriptions)
     for corpus in corpora:
         types = read_types(corpus)

@@ -532,7 +532,8 @@ class Warnings:
     )
     W214 = (
         "[LW214] The config names the lists {own}, and {corpus} has other lists. Those in {used} are "
-        "used. To use others, pass --paths.names, or set it to null in the config."
+        "used. To use the lists of the corpus, set names = null in [paths]; to use others, pass "
+        "--paths.names."
     )
 
     # Unlabelled text

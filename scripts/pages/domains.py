@@ -278,21 +278,16 @@ def _donors(by_seed: dict[tuple[str, str], dict[int, dict]]) -> Iterator[tuple[s
 
 
 def _masked(runs: dict[tuple[str, str], dict]) -> Iterator[tuple[str, str]]:
-    """Yield what masked-language training on unlabelled text changes, without and after training."""
-    rows = []
-    for r in read("masked_language"):
-        layers = "three" if r["encoder"].endswith("small") else "six"
-        attempt = (
-            f"train {layers} layers as a masked language model on {r['texts']:,} unlabelled sentences of "
-            f"{DOMAINS[r['corpus']]}, once (`masked_language.jsonl`)"
-        )
-        before, after = (r[f"zero_shot_{when}"]["macro"] for when in ("before", "after"))
-        result = f"without training, on dev, {before:.1f} before and {after:.1f} after"
-        if "test" in r:
-            alone = 100 * runs[r["corpus"], f"{layers} layers, {LONG}"]["ents_macro_f"]
-            result += f"; with 1,000 steps of training {alone:.1f} and {r['test']['macro']:.1f}"
-        rows.append((attempt, result))
-    yield "masked.rows", rows_of(rows)
+    """Yield what masked-language training on unlabelled text changes, without and with labels."""
+    found = {(r["corpus"], r["encoder"]): r for r in read("masked_language")}
+    (six,) = (r for (_, encoder), r in found.items() if encoder == "en_longtail_trf")
+    three = [found[corpus, "en_longtail_trf_small"] for corpus in DOMAINS]
+    shots = [[r[f"zero_shot_{when}"]["macro"] for r in three] for when in ("after", "before")]
+    alone = [100 * runs[corpus, f"three layers, {LONG}"]["ents_macro_f"] for corpus in DOMAINS]
+    yield "masked.three.shots", _changes(*shots)
+    yield "masked.three", _changes([r["test"]["macro"] for r in three], alone)
+    yield "masked.three.texts", ", ".join(f"{r['texts']:,}" for r in three)
+    yield "masked.six.shots", _changes(*[[six[f"zero_shot_{w}"]["macro"]] for w in ("after", "before")])
 
 
 def _taught(runs: dict[tuple[str, str], dict]) -> Iterator[tuple[str, str]]:
@@ -370,7 +365,7 @@ def _lists_elsewhere() -> Iterator[tuple[str, str]]:
 def _changes(after: list[float], before: list[float]) -> str:
     """Return the changes of several scores, in words."""
     changes = [f"{a - b:+.1f}".replace("-", "−") for a, b in zip(after, before, strict=True)]
-    return f"{', '.join(changes[:-1])} and {changes[-1]}"
+    return " and ".join([*filter(None, [", ".join(changes[:-1])]), changes[-1]])
 
 
 def _rare_types(runs: dict[tuple[str, str], dict]) -> Iterator[tuple[str, str]]:

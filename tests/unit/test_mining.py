@@ -3,6 +3,7 @@
 import gzip
 import json
 import shutil
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -84,6 +85,39 @@ def test_a_short_excluded_sentence_does_not_exclude_the_text_around_it():
     assert [sentence.text for _, sentence in new_sentences(doc, known, counts)] == [doc.text]
     (after,) = by_punctuation([doc])
     assert [i for i, _ in new_sentences(after, known, counts)] == [0]
+
+
+def test_a_short_sentence_of_five_tokens_is_found_inside_a_text():
+    known, counts = known_of("I do not know ."), PassCounts()
+    doc = blank().make_doc("We asked her . I do not know . Then rain .")
+    assert not list(new_sentences(doc, known, counts))
+
+
+def test_the_end_of_a_text_is_not_taken_for_a_longer_sentence():
+    known = known_of("Acknowledgements follow .")
+    known.add_docs([words(blank(), "Acknowledgements follow in the appendix of it .")], blank())
+    doc = blank().make_doc("We sailed to Oslo . Acknowledgements follow .")
+    assert len(list(new_sentences(doc, known, PassCounts()))) == 1
+
+
+def test_a_text_of_many_known_sentences_is_searched_in_linear_time():
+    known, sentence = known_of("Storm Ida passed over Oslo ."), "Storm Ida passed over Oslo . "
+    seconds = []
+    for n in (500, 4000):
+        doc = words(blank(), sentence * n)
+        start = time.process_time()
+        assert known.tokens_in(doc).all()
+        seconds.append(time.process_time() - start)
+    assert seconds[1] < 30 * seconds[0]  # 8 times as many
+
+
+def test_a_pool_or_another_corpus_inside_the_folder_is_no_part(tmp_path):
+    corpus = in_columns(tmp_path)
+    inner = toy_corpus(corpus / "earlier", train=[words(blank(), "Storm Ida passed over Oslo .")])
+    shutil.copyfile(inner / "train.spacy", corpus / "pool.spacy")
+    known = known_in_corpus(corpus, blank(), corpus / "pool.spacy")
+    assert "Storm Ida passed over Oslo ." not in known
+    assert "Storm Ida passed over Oslo ." in known_in_corpus(corpus, blank())
 
 
 def test_a_text_that_begins_as_an_excluded_sentence_is_not_excluded():
@@ -593,6 +627,14 @@ def test_a_sentence_of_the_corpus_is_known_wherever_the_pool_splits_it(text, spl
     known, counts = known_in_corpus(in_columns(tmp_path, part), nlp), PassCounts()
     left = [sentence.text for _, sentence in new_sentences(nlp(text), known, counts)]
     assert not any("aspirin" in sentence for sentence in left)
+
+
+def test_a_text_that_contains_a_sentence_of_the_corpus_is_a_conflict(tmp_path):
+    path = written(tmp_path / "l.jsonl", [task(f"RESULTS {APPROX}", [(0, 7, "NAT")])])
+    found = merge_labels(in_columns(tmp_path), path, "dev")
+    assert not found.parts and [why for _, why in found.conflicts] == [
+        "it contains a sentence of the corpus"
+    ]
 
 
 def test_a_piece_of_a_sentence_of_the_corpus_is_not_merged_again(tmp_path):

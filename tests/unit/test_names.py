@@ -134,6 +134,11 @@ def test_a_list_may_be_utf8_whatever_the_encoding_of_the_corpus(coding, tmp_path
     assert read_names(tmp_path, str.split, "cp1252") == {"GEO": [["Ålesund"], ["Tromsø"]]}
 
 
+def test_an_encoding_whose_bytes_are_ascii_is_used(tmp_path):
+    (tmp_path / "GEO.txt").write_bytes("東京".encode("iso2022_jp"))
+    assert read_names(tmp_path, str.split, "iso2022_jp") == {"GEO": [["東京"]]}
+
+
 def test_a_file_in_another_encoding_is_refused_with_its_line(tmp_path):
     (tmp_path / "HERB.txt").write_bytes("rue\nKräuter\n".encode("cp1252"))
     with pytest.raises(ValueError, match=r"L401.*HERB\.txt:2.*Save the list as UTF-8"):
@@ -168,6 +173,11 @@ def test_a_file_in_another_encoding_is_refused_with_its_line(tmp_path):
             "a word of its pattern is empty",
         ),
         ("names.jsonl", '{"label": "HERB", "pattern": "rue \\ud83d"}', "half of a surrogate pair"),
+        (
+            "names.jsonl",
+            '{"label": "HERB", "pattern": [{"TEXT": "x\\ud83d"}]}',
+            "half of a surrogate pair",
+        ),
         ("lists/HERB.txt", "rue\t12", "line 1: it contains a tab"),
         ("lists/HERB.txt", "rue " * 300, "it has 1,199 characters"),
         ("names.jsonl", '{"label": " ", "pattern": "rue"}', "line 1"),
@@ -316,10 +326,12 @@ def test_mention_replacement_draws_from_lists(tmp_path):
 
 
 def test_mention_replacement_draws_each_name_once_and_as_it_is_written(tmp_path):
-    write(tmp_path / "DRUG.txt", "co-enzyme Q(10)", "St. John's wort", "rue")
+    names = ["co-enzyme Q(10)", "St. John's wort", "rue", "black bird", "blackbird"]
+    write(tmp_path / "DRUG.txt", *names)
     found = [eg.reference for eg in create_names_corpus(str(tmp_path))(spacy.blank("en"))]
-    assert [doc.text for doc in found] == ["co-enzyme Q(10) ", "St. John's wort ", "rue "]
-    assert [token.text for token in found[1]] == ["St.", "John", "'s", "wort"]
+    assert sorted(doc.text for doc in found) == sorted(f"{name} " for name in names)
+    (wort,) = (doc for doc in found if "wort" in doc.text)
+    assert [token.text for token in wort] == ["St.", "John", "'s", "wort"]
 
 
 @pytest.fixture
@@ -469,6 +481,17 @@ def test_a_config_with_other_lists_than_the_corpus_uses_those_that_exist(
     used = str(own if exists else lists)
     with pytest.warns(UserWarning, match=rf"LW214.*{re.escape(str(own))}.*Those in {re.escape(used)}"):
         assert load_with_corpus_values(config, corpus)["paths"]["names"] == used
+
+
+def test_an_override_names_the_lists_without_a_warning(corpus, config, tmp_path, recwarn):
+    write_names(tmp_path / "own.jsonl", NAMES)
+    text = config.read_text(encoding="utf8")
+    config.write_text(
+        text.replace("names = null", f'names = "{tmp_path / "own.jsonl"}"'), encoding="utf8"
+    )
+    own = load_with_corpus_values(config, corpus, {"paths.names": "third.jsonl"})
+    assert own["paths"]["names"] == "third.jsonl"
+    assert not [w for w in recwarn if "LW214" in str(w.message)]
 
 
 def test_a_config_may_name_a_copy_of_the_lists(corpus, config, tmp_path, recwarn):

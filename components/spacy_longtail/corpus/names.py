@@ -144,7 +144,7 @@ def _list_files(lists: Path) -> list[Path]:
 
 def number_of_names(of_type: Iterable[Iterable[str]]) -> int:
     """Count the names of a list. A name that is split into words in two ways counts once."""
-    return len({joined(words) for words in of_type})
+    return len({name_key(words) for words in of_type})
 
 
 class ListCounts(NamedTuple):
@@ -165,7 +165,7 @@ def count_names(names: Names, docs: Iterable[Doc]) -> dict[str, ListCounts]:
     RETURNS (Dict[str, ListCounts]): Counts by type. Occurrences may overlap. Those whose annotation
         is missing are not counted.
     """
-    texts = {label: {joined(words) for words in of_type} for label, of_type in names.items()}
+    texts = {label: {name_key(words) for words in of_type} for label, of_type in names.items()}
     lists_of = Counter(text for own in texts.values() for text in own)
     found = Counter[tuple[str, str]]()  # by type, and field of ListCounts
     matcher: PhraseMatcher | None = None
@@ -194,7 +194,7 @@ def count_names(names: Names, docs: Iterable[Doc]) -> dict[str, ListCounts]:
     }
 
 
-def joined(words: Iterable[str]) -> str:
+def name_key(words: Iterable[str]) -> str:
     """Return a name in lower case without white space, however it is split into words."""
     return plain_text("".join(words))
 
@@ -223,12 +223,13 @@ def _entries(path: Path, encoding: str) -> Iterator[tuple[str, str, Any]]:
 
 
 def _is_utf8(path: Path) -> bool:
-    """Return whether a file can be read as UTF-8, even if the corpus has another encoding."""
+    """Return whether a file is UTF-8 and not ASCII alone, as bytes of UTF-16 may be."""
+    content = path.read_bytes()
     try:
-        path.read_bytes().decode(UTF8)
+        content.decode(UTF8)
     except UnicodeDecodeError:
         return False
-    return True
+    return not content.isascii()
 
 
 def _numbered(path: Path, encoding: str) -> Iterator[tuple[int, str]]:
@@ -252,7 +253,7 @@ def _problem_of(pattern: Any) -> str:
     if not pattern:
         return "its pattern is empty"
     try:
-        str(pattern).encode(UTF8)
+        json.dumps(pattern, ensure_ascii=False).encode(UTF8)
     except UnicodeEncodeError:
         return "it has half of a surrogate pair, which is no character"
     if isinstance(pattern, str):

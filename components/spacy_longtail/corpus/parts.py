@@ -17,6 +17,7 @@ from ..errors import Errors
 from ..output.writing import replacing
 from .counts import entity_bounds
 from .cutting import sentence_docs
+from .descriptions import TYPES
 from .labels import check_label
 
 CHUNK = 1 << 20  # number of bytes of a file that are read at a time
@@ -107,9 +108,13 @@ def part_path(corpus: Path, part: str) -> Path:
 
 
 def all_parts(corpus: Path) -> list[Path]:
-    """Return the paths of all parts of a corpus, whatever their names are."""
+    """Return the paths of all parts of a corpus, whatever their names are.
+
+    A folder inside that is a corpus of its own is none.
+    """
     paths = sorted(path for path in corpus.glob("*") if not path.name.startswith("."))
-    return [p for p in paths if (any(p.rglob("*.spacy")) if p.is_dir() else p.suffix == ".spacy")]
+    folders = [p for p in paths if p.is_dir() and not (p / TYPES).exists() and any(p.rglob("*.spacy"))]
+    return [*folders, *(p for p in paths if p.is_file() and p.suffix == ".spacy")]
 
 
 def write_part(folder: Path, part: str, docs: Iterable[Doc], docs_per_file: int | None = None) -> Tally:

@@ -8,7 +8,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.util import get_words_and_spaces
 
-from ..corpus.names import joined, read_names, words_by
+from ..corpus.names import name_key, read_names, words_by
 from ..errors import Errors
 
 
@@ -36,7 +36,7 @@ def create_names_corpus(path: str | None) -> Callable[[Language], Iterator[Examp
             problem = "the corpus has no lists, and 'path' of longtail.NamesCorpus.v1 is null"
             raise ValueError(Errors.L803.format(path="names.jsonl", place="", problem=problem))
         for label, names in read_names(Path(path), words_by(nlp)).items():
-            for words, spaces in _each_once(names):
+            for words, spaces in _each_once(names, words_by(nlp)):
                 starts: list[bool | int | None] = [i == 0 for i in range(len(words))]
                 doc = Doc(nlp.vocab, words=words, spaces=spaces, sent_starts=starts)
                 doc.set_ents([Span(doc, 0, len(doc), label)])
@@ -45,17 +45,24 @@ def create_names_corpus(path: str | None) -> Callable[[Language], Iterator[Examp
     return read
 
 
-def _each_once(names: Iterable[list[str]]) -> Iterator[tuple[list[str], list[bool]]]:
+def _each_once(
+    names: Iterable[list[str]], tokenize: Callable[[str], list[str]]
+) -> Iterator[tuple[list[str], list[bool]]]:
     """Yield the words of each name, and whether a space follows each of them.
 
-    names (Iterable[List[str]]): Names as `read_names` returns them. If one is split in two ways,
-        the first is the tokenizer's, and the one with fewer words is split at its white space.
+    names (Iterable[List[str]]): Names as `read_names` returns them. One that is split in two ways
+        is yielded as the tokenizer splits it, with the spaces of the other way.
+    tokenize (Callable[[str], List[str]]): Returns the words of a name.
     """
     ways: dict[str, list[list[str]]] = {}
     for words in names:
-        ways.setdefault(joined(words), []).append(words)
+        ways.setdefault(name_key(words), []).append(words)
     for own in ways.values():
-        same_case = [words for words in own if "".join(words) == "".join(own[0])]
-        shortest = min(same_case, key=len)
-        words, spaces = get_words_and_spaces(own[0], " ".join(shortest))
-        yield words, [*spaces[:-1], True]
+        texts = {tuple(words): " ".join(words) for words in own}
+        for words in own[1:]:
+            by_tokenizer = tuple(tokenize(" ".join(words)))
+            if by_tokenizer != tuple(words) and by_tokenizer in texts:
+                texts[by_tokenizer] = texts.pop(tuple(words))
+        for split, text in texts.items():
+            words, spaces = get_words_and_spaces(split, text)
+            yield words, [*spaces[:-1], True]

@@ -58,7 +58,8 @@ def corpus_values(config: Config, corpus: Path) -> Block:
         corpus_overrides(read_types(corpus), train_part, dev_part, corpus / NAMES), config
     )
     own = config.get("paths", {}).get("names")
-    if own and "paths.names" in values and not _is_copy(Path(own), corpus / NAMES):
+    is_given = isinstance(own, str) and own and "paths.names" in values
+    if is_given and not _is_copy(Path(own), corpus / NAMES):
         is_used = "$" in own or Path(own).exists()
         if is_used:
             del values["paths.names"]
@@ -82,7 +83,10 @@ def training_overrides(config: Path, corpus: Path, overrides: Overrides | None =
     RETURNS (Block): Config values by dotted name.
     RAISES (ValueError): If a label description cannot stand in a config (L271).
     """
-    values = {**corpus_values(load_config(config, interpolate=False), corpus), **(overrides or {})}
+    loaded, overrides = load_config(config, interpolate=False), overrides or {}
+    if "paths.names" in overrides:
+        loaded["paths"] = {**loaded.get("paths", {}), "names": None}
+    values = {**corpus_values(loaded, corpus), **overrides}
     for name in ("longtail.descriptions", "longtail.queries"):
         if problem := problem_in_config(values.get(name) or {}):
             raise ValueError(Errors.L271.format(who=corpus, problem=problem))

@@ -55,7 +55,7 @@ class RunRecord(Record):
 
     command: str = ""
     corpus: str = ""
-    checksums: dict[str, str] = Field(default_factory=dict)  # of the data, by part
+    checksums: dict[str, str] = Field(default_factory=dict)  # of the parts and of the lists of names
     versions: dict[str, str] = Field(default_factory=dict)
     seconds: float | None = None
 

@@ -93,7 +93,8 @@ def train_model(
     parts = {n: Path(str(paths.get(n, part_path(corpus, n)))) for n in ("train", "dev")}
     named = (Path(p) for p in paths.values() if isinstance(p, str) and p)
     inputs = [config, corpus, *parts.values(), *(path for path in named if path.exists())]
-    lists = {"names": own} if (own := Path(str(paths.get("names")))).is_file() else {}
+    own = paths.get("names")
+    lists = {"names": Path(own)} if isinstance(own, str) and Path(own).is_file() else {}
     check_folder(output, inputs, foreign_to_run)
     check_outside(output, [path for path in inputs if (path / "config.cfg").is_file()], "folder")
     for path in parts.values():

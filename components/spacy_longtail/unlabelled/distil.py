@@ -216,7 +216,7 @@ def _pseudo_labels(
     request: DistilRequest, types: CorpusTypes, teacher: PoolTeacher, output: Path, events: Events
 ) -> PseudoLabelCounts:
     """Write the training corpus of the student: gold documents and pseudo-labelled sentences."""
-    known = known_in_corpus(request.gold, teacher.nlp)
+    known = known_in_corpus(request.gold, teacher.nlp, request.pool)
     texts = read_pool(request.pool, teacher.nlp, request.settings, events)
     docs = processed(teacher.nlp, texts, request.batch_size, request.n_process)
     selection = Selection(request.policy, teacher.labels)

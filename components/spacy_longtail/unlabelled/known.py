@@ -1,5 +1,6 @@
 """Sentences that are known already and found again in a pool, however its texts are split."""
 
+import itertools
 from collections.abc import Iterable, Iterator
 from itertools import accumulate
 from pathlib import Path
@@ -11,13 +12,13 @@ from spacy.util import minibatch
 
 from ..corpus.cutting import bare
 from ..corpus.folder import all_parts, stream_docs
-from ..corpus.likeness import digest
+from ..corpus.likeness import digest, text_key
 from ..pipes.neighbours import BOUNDARIES
 from ..sentences import by_punctuation, has_boundaries, plain_text
 from .units import PassCounts, sentences_of
 
 MIN_WORDS = 5  # of a sentence that is looked for inside of texts: shorter ones are there by chance
-N_FIRST = 16  # characters of it by which it is found
+N_FIRST = (16, 5)  # number of leading characters by which long and short sentences are looked up
 BATCH = 64  # number of documents that are split together
 
 
@@ -36,15 +37,16 @@ class KnownSentences:
         """
         plain = plain_text(text)
         self._keys.add(digest(plain))
-        if is_long and len(plain) >= N_FIRST:
-            self._lengths.setdefault(plain[:N_FIRST], set()).add(len(plain))
+        if is_long:
+            first = plain[: next((n for n in N_FIRST if n <= len(plain)), None)]
+            self._lengths.setdefault(first, set()).add(len(plain))
 
     def add_docs(self, docs: Iterable[Doc], nlp: Language) -> None:
         """Add documents and their sentences.
 
         Texts of a pool may have other sentence boundaries than the documents, so each document is
-        also cut by punctuation and by the pipeline. If it has boundaries of its own, only pieces of
-        MIN_WORDS tokens or more count.
+        also cut by punctuation, and by the pipeline if it has no boundaries of its own. If it has,
+        only pieces of MIN_WORDS tokens or more count.
 
         docs (Iterable[Doc]): The documents.
         nlp (Language): The pipeline that processes the pool.
@@ -53,25 +55,25 @@ class KnownSentences:
         encoders = {n for n, p in nlp.pipeline if setters & {*getattr(p, "listening_components", ())}}
         wanted = [name for name in nlp.pipe_names if name in setters | encoders]
         for batch in minibatch(docs, BATCH):
-            whole = [bare(doc, nlp.vocab) for doc in batch]
-            ways = [by_punctuation(whole)]
-            if wanted:
+            whole = [bare(doc, nlp.vocab) for doc in batch if not has_boundaries(doc)]
+            if wanted and whole:
                 with nlp.select_pipes(enable=wanted):
-                    ways.append(list(nlp.pipe(whole)))
-            for doc, *cut in zip(batch, *ways, strict=True):
+                    for doc in nlp.pipe(whole):
+                        self._add_sentences(doc)
+            cut = by_punctuation(bare(doc, nlp.vocab) for doc in batch)
+            for doc, pieces in zip(batch, cut, strict=True):
                 self.add(doc.text, is_long=len(doc) >= MIN_WORDS)
-                self._add_sentences(doc, 1)
-                for other in cut:
-                    self._add_sentences(other, MIN_WORDS if has_boundaries(doc) else 1)
+                self._add_sentences(doc)
+                self._add_sentences(pieces, MIN_WORDS if has_boundaries(doc) else 1)
 
-    def _add_sentences(self, doc: Doc, least: int) -> None:
+    def _add_sentences(self, doc: Doc, min_tokens: int = 1) -> None:
         """Add the sentences of a document that have at least so many tokens."""
         for start, end in sentences_of(doc):
-            if end - start >= least:
+            if end - start >= min_tokens:
                 self.add(doc[start:end].text, is_long=end - start >= MIN_WORDS)
 
     def __contains__(self, text: str) -> bool:
-        return digest(plain_text(text)) in self._keys
+        return text_key(text) in self._keys
 
     def tokens_in(self, doc: Doc) -> np.ndarray:
         """Return which tokens of a text belong to a known sentence of MIN_WORDS tokens or more.
@@ -83,11 +85,12 @@ class KnownSentences:
             return np.zeros(len(doc), dtype=bool)
         words = [plain_text(token.text) for token in doc]
         text, starts = "".join(words), [0, *accumulate(map(len, words))]
-        known = np.full(len(doc), digest(text) in self._keys)
-        for token, start in enumerate(starts[:-1]):
-            for length in self._lengths.get(text[start : start + N_FIRST], ()):
-                if digest(text[start : start + length]) in self._keys:
-                    known[token : np.searchsorted(starts, start + length)] = True
+        known, bounds = np.full(len(doc), digest(text) in self._keys), np.asarray(starts)
+        for (token, start), n in itertools.product(enumerate(starts[:-1]), N_FIRST):
+            for length in self._lengths.get(text[start : start + n], ()):
+                end = start + length
+                if end <= len(text) and digest(text[start:end]) in self._keys:
+                    known[token : np.searchsorted(bounds, end)] = True
         return known
 
 
@@ -112,13 +115,15 @@ def new_sentences(doc: Doc, known: KnownSentences, counts: PassCounts) -> Iterat
             yield i, doc[start:end]
 
 
-def known_in_corpus(corpus: Path, nlp: Language) -> KnownSentences:
+def known_in_corpus(corpus: Path, nlp: Language, pool: Path | None = None) -> KnownSentences:
     """Return the documents and sentences of all parts of a corpus.
 
     corpus (Path): Folder of a converted corpus.
     nlp (Language): The pipeline that processes the pool.
+    pool (Optional[Path]): The pool, which may be in this folder and is no part of the corpus.
     """
     known = KnownSentences()
     for path in all_parts(corpus):
-        known.add_docs(stream_docs(path, nlp.vocab), nlp)
+        if pool is None or path.resolve() != pool.resolve():
+            known.add_docs(stream_docs(path, nlp.vocab), nlp)
     return known

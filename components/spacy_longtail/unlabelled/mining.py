@@ -84,7 +84,7 @@ def mine(
     shares = share_out(labels - n_random, types, capped)
     if split:
         add_sentences(nlp)
-    known = KnownSentences() if corpus is None else known_in_corpus(corpus, nlp)
+    known = KnownSentences() if corpus is None else known_in_corpus(corpus, nlp, pool)
     for path in exclude:
         known.add_docs(read_pool(path, nlp, PoolOptions(encoding=options.encoding), Events()), nlp)
     sizes = {label: max(MIN_CANDIDATES, CANDIDATES * n) for label, n in shares.items()}

@@ -30,7 +30,7 @@ from ..corpus.splits import ALL
 from ..errors import Errors
 from ..output.writing import coded_io, write_file
 from ..sentences import by_punctuation, has_boundaries
-from .known import MIN_WORDS
+from .known import MIN_WORDS, known_in_corpus
 from .proposals import ID, MINED, READ, SHARE, Entities, entities_digest, entities_of, proposal_id
 from .scan import RANDOM
 from .units import sentences_of
@@ -90,7 +90,7 @@ def merge_labels(
         happened = [(merged.events, next(iter(parts)).misaligned)]
         check_losses(labelled, happened, command="merge", done="merged")
     _check_proposed(docs, labelled, unchanged)
-    known, in_any_case = _known(corpus, nlp)
+    (known, in_any_case), inside = _known(corpus, nlp), known_in_corpus(corpus, nlp)
     rows = [(doc, exact_key(doc.text), (text_key(doc.text), entities_of(doc))) for doc in docs]
     versions: dict[int, set[Entities]] = {}
     for _, key, (_, ents) in rows:
@@ -106,6 +106,8 @@ def merge_labels(
             merged.n_repeated += 1
         elif len(versions[key]) > 1:
             merged.conflicts.append((doc, "the file has it with two annotations"))
+        elif doc.text not in inside and inside.tokens_in(doc).any():
+            merged.conflicts.append((doc, "it contains a sentence of the corpus"))
         else:
             part = random_to if doc.user_data[SHARE] == RANDOM else "train"
             new.setdefault(part, []).append(doc)
@@ -141,16 +143,16 @@ def _known(corpus: Path, nlp: Language) -> tuple[dict[int, Entities], set[tuple[
     in_any_case: set[tuple[int, Entities]] = set()
     for doc in itertools.chain(*(stream_docs(path, nlp.vocab) for path in all_parts(corpus))):
         (parsed,) = by_punctuation([doc])
-        least = MIN_WORDS if has_boundaries(doc) else 1
-        for piece in itertools.chain(_sentences(parsed, least), _sentences(doc, 1), [doc]):
+        min_tokens = MIN_WORDS if has_boundaries(doc) else 1
+        for piece in itertools.chain(_sentences(parsed, min_tokens), _sentences(doc), [doc]):
             known[exact_key(piece.text)] = entities_of(piece)
             in_any_case.add((text_key(piece.text), entities_of(piece)))
     return known, in_any_case
 
 
-def _sentences(doc: Doc, least: int) -> Iterator[Doc]:
+def _sentences(doc: Doc, min_tokens: int = 1) -> Iterator[Doc]:
     """Return the sentences of a document that have at least so many tokens, as documents."""
-    return cut(doc, [(start, end) for start, end in sentences_of(doc) if end - start >= least])
+    return cut(doc, [(start, end) for start, end in sentences_of(doc) if end - start >= min_tokens])
 
 
 def _write(
