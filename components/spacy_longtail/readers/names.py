@@ -61,7 +61,7 @@ def _each_once(
         texts = {tuple(words): " ".join(words) for words in own}
         for words in own[1:]:
             by_tokenizer = tuple(tokenize(" ".join(words)))
-            if by_tokenizer != tuple(words) and by_tokenizer in texts:
+            if by_tokenizer in texts:
                 texts[by_tokenizer] = texts.pop(tuple(words))
         for split, text in texts.items():
             words, spaces = get_words_and_spaces(split, text)
