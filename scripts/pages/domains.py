@@ -116,9 +116,7 @@ ENSEMBLE = ("CNN", "six layers", "ensemble")
 
 def specialist() -> Iterator[tuple[str, str]]:
     """Yield scores on specialist corpora, and what lists of names add."""
-    by_seed: dict[tuple[str, str], dict[int, dict]] = {}
-    for r in read("domains"):
-        by_seed.setdefault((r["corpus"], r["method"]), {})[r["seed"]] = r["test"]
+    by_seed = _by_seed("domains")
     runs = {key: averaged([*tests.values()]) for key, tests in by_seed.items()}
     first = {key: tests[0] for key, tests in by_seed.items()}  # beside what has this seed alone
     shots = {
@@ -216,13 +214,25 @@ def specialist() -> Iterator[tuple[str, str]]:
     yield "lists.gain.tail", f"{mean(gain[1] for gain in gains):.1f}"
 
 
+def _by_seed(name: str) -> dict[tuple[str, str], dict[int, dict]]:
+    """Return the scores on test by corpus and method, of the seeds that all corpora have."""
+    found: dict[tuple[str, str], dict[int, dict]] = {}
+    for r in read(name):
+        found.setdefault((r["corpus"], r["method"]), {})[r["seed"]] = r["test"]
+    methods = {method for _, method in found}
+    seeds = {m: set.intersection(*(set(found.get((c, m), ())) for c in DOMAINS)) for m in methods}
+    return {
+        (corpus, method): {seed: tests[seed] for seed in seeds[method]}
+        for (corpus, method), tests in found.items()
+        if seeds[method]
+    }
+
+
 def _by_size() -> Iterator[tuple[str, str]]:
     """Yield scores after training on 100 and on 600 sentences, and how far they are above stock."""
     for size in (100, 600):
-        by_seed: dict[tuple[str, str], list[dict]] = {}
-        for r in read(f"domains_{size}"):
-            by_seed.setdefault((r["corpus"], r["method"]), []).append(r["test"])
-        runs = {key: averaged(tests) for key, tests in by_seed.items()}
+        by_seed = _by_seed(f"domains_{size}")
+        runs = {key: averaged([*tests.values()]) for key, tests in by_seed.items()}
         methods = [name for name in TITLES if all((corpus, name) in runs for corpus in DOMAINS)]
         rows = list[tuple[str, ...]]()
         for method in methods:
