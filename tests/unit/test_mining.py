@@ -24,7 +24,14 @@ from spacy_longtail.unlabelled import pool as pool_module
 from spacy_longtail.unlabelled.expectations import KEY, record_expectations
 from spacy_longtail.unlabelled.known import KnownSentences, known_in_corpus, new_sentences
 from spacy_longtail.unlabelled.pool import PoolOptions, processed, read_pool
-from spacy_longtail.unlabelled.proposals import DEFAULT_NAMES, ID, SHARE, proposal_id, write_proposals
+from spacy_longtail.unlabelled.proposals import (
+    DEFAULT_NAMES,
+    ID,
+    MINED,
+    SHARE,
+    proposal_id,
+    write_proposals,
+)
 from spacy_longtail.unlabelled.returning import CONFLICTS, merge_labels
 from spacy_longtail.unlabelled.scan import RANDOM, Best, Proposal, Scan, choose, share_out
 from spacy_longtail.unlabelled.units import (
@@ -113,11 +120,26 @@ def test_a_text_of_many_known_sentences_is_searched_in_linear_time():
 
 def test_a_pool_or_another_corpus_inside_the_folder_is_no_part(tmp_path):
     corpus = in_columns(tmp_path)
-    inner = toy_corpus(corpus / "earlier", train=[words(blank(), "Storm Ida passed over Oslo .")])
+    doc = words(blank(), "Storm Ida passed over Oslo .")
+    doc.ents = [Span(doc, 0, 2, label="NAT")]
+    inner = toy_corpus(corpus / "earlier", train=[doc])
     shutil.copyfile(inner / "train.spacy", corpus / "pool.spacy")
     known = known_in_corpus(corpus, blank(), corpus / "pool.spacy")
     assert "Storm Ida passed over Oslo ." not in known
     assert "Storm Ida passed over Oslo ." in known_in_corpus(corpus, blank())
+    assert APPROX in known_in_corpus(corpus, blank(), corpus / "test.spacy")
+
+
+def test_unannotated_text_in_the_folder_and_the_export_itself_are_no_parts(tmp_path):
+    corpus = in_columns(tmp_path)
+    DocBin(docs=[words(blank(), "Storm Ida passed over Oslo .")]).to_disk(corpus / "pool.spacy")
+    made = Doc(blank().vocab, words=["Ida", "came", "."], user_data={SHARE: MINED})
+    made.user_data[ID] = proposal_id(MINED, made.text)
+    made.ents = [Span(made, 0, 1, label="NAT")]
+    DocBin(docs=[made], store_user_data=True).to_disk(corpus / "labelled.spacy")
+    assert merge_labels(corpus, corpus / "labelled.spacy", "dev").parts == {"train": 1}
+    path = written(tmp_path / "l.jsonl", [task("Storm Ida passed over Oslo .", [(0, 9, "NAT")])])
+    assert merge_labels(corpus, path, "dev").parts == {"train": 1}
 
 
 def test_a_text_that_begins_as_an_excluded_sentence_is_not_excluded():

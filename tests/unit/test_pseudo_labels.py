@@ -13,6 +13,7 @@ from spacy_longtail.corpus.cutting import read_soft
 from spacy_longtail.corpus.likeness import text_key
 from spacy_longtail.pipes.scores.spans import ScoredSpan, write_scores
 from spacy_longtail.types import ENTITY_SCORES
+from spacy_longtail.unlabelled.known import KnownSentences
 from spacy_longtail.unlabelled.pseudo_labels import (
     PredictedMention,
     PredictedSentence,
@@ -108,8 +109,14 @@ def read(own, texts=SENTENCES, threshold=0.9, soft=False):
 
 def annotated(own, docs, known, soft):
     selection = Selection(PseudoLabelPolicy(0.5), own.labels)
-    seen = annotate(own, docs, known, selection, soft)
+    seen = annotate(own, docs, known_of(known), selection, soft)
     return selection.choose(), seen
+
+
+def known_of(docs):
+    known = KnownSentences()
+    known.add_docs(docs, blank())
+    return known
 
 
 @pytest.mark.parametrize("head", ["softmax", "crf", "sigmoid", "two_task"])
@@ -130,7 +137,7 @@ def test_entity_scores_are_the_pipes_own_and_known_sentences_are_skipped():
         group = doc.spans[ENTITY_SCORES]
         assert [m[:3] for m in sentence.mentions] == [(s.start, s.end, s.label_) for s in group]
         assert [m.score for m in sentence.mentions] == group.attrs["scores"]
-    chosen, seen = annotated(own, docs, {text_key(doc.text) for doc in docs[:5]}, False)
+    chosen, seen = annotated(own, docs, docs[:5], False)
     assert seen.sentences == 8 and seen.known == 5
     texts = {" ".join(c.sentence.words) for c in chosen}
     assert texts and texts <= {doc.text.strip() for doc in docs[5:]}
@@ -173,7 +180,7 @@ def test_entities_without_a_score_are_counted():
     docs = list(nlp.pipe(words(nlp, text) for text in texts))
     assert [e.text for doc in docs for e in doc.ents if e.label_ == "NAT"] == ["rained"] * 2
     selection = Selection(PseudoLabelPolicy(0.1), own.labels)
-    seen = annotate(own, docs, {text_key(texts[2])}, selection, False)
+    seen = annotate(own, docs, known_of(docs[2:]), selection, False)
     assert seen.unscored == {"NAT": 1} and seen.scored  # what is known does not count
 
 

@@ -11,8 +11,9 @@ from spacy.tokens import Doc, Span
 from spacy.util import minibatch
 
 from ..corpus.cutting import bare
-from ..corpus.folder import all_parts, stream_docs
+from ..corpus.folder import PARTS, all_parts, stream_docs
 from ..corpus.likeness import digest, text_key
+from ..corpus.splits import ALL
 from ..pipes.neighbours import BOUNDARIES
 from ..sentences import by_punctuation, has_boundaries, plain_text
 from .units import PassCounts, sentences_of
@@ -115,15 +116,29 @@ def new_sentences(doc: Doc, known: KnownSentences, counts: PassCounts) -> Iterat
             yield i, doc[start:end]
 
 
-def known_in_corpus(corpus: Path, nlp: Language, pool: Path | None = None) -> KnownSentences:
+def known_in_corpus(corpus: Path, nlp: Language, other: Path | None = None) -> KnownSentences:
     """Return the documents and sentences of all parts of a corpus.
 
     corpus (Path): Folder of a converted corpus.
     nlp (Language): The pipeline that processes the pool.
-    pool (Optional[Path]): The pool, which may be in this folder and is no part of the corpus.
+    other (Optional[Path]): A file that may be in this folder and is no part of the corpus, such as
+        the pool.
     """
     known = KnownSentences()
-    for path in all_parts(corpus):
-        if pool is None or path.resolve() != pool.resolve():
-            known.add_docs(stream_docs(path, nlp.vocab), nlp)
+    known.add_docs(docs_in_corpus(corpus, nlp, other), nlp)
     return known
+
+
+def docs_in_corpus(corpus: Path, nlp: Language, other: Path | None) -> Iterator[Doc]:
+    """Yield the documents of all parts of a corpus. A file without any annotation is no part.
+
+    corpus (Path): Folder of a converted corpus.
+    nlp (Language): A pipeline of the corpus's language.
+    other (Optional[Path]): A file that is no part of the corpus, unless it is called as one.
+    """
+    for path in all_parts(corpus):
+        is_other = other is not None and path.resolve() == other.resolve()
+        docs = stream_docs(path, nlp.vocab)
+        is_annotated = any(doc.has_annotation("ENT_IOB") for doc in docs)
+        if path.stem in (*PARTS, ALL) or (is_annotated and not is_other):
+            yield from stream_docs(path, nlp.vocab)

@@ -146,7 +146,7 @@ def _records(path: Path, encoding: str, context: Context) -> Iterator[Doc]:
     """Yield the texts of a JSON file, which need no spans."""
     for place, record in read_records(path, encoding):
         data, meta = record.get("data"), record.get("meta")
-        task = data if isinstance(data, dict) else record
+        task = data if isinstance(data, dict) and "text" not in record else record
         about = {**task, **(meta if isinstance(meta, dict) else {})}
         text = task.get("text", data)
         if task is data and "text" not in task:  # in Label Studio, the only text may have any name

@@ -2,7 +2,7 @@
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,7 +14,6 @@ from ..corpus.cutting import cut
 from ..corpus.folder import (
     PARTS,
     CorpusTypes,
-    all_parts,
     part_path,
     read_types,
     replacing_parts,
@@ -30,7 +29,7 @@ from ..corpus.splits import ALL
 from ..errors import Errors
 from ..output.writing import coded_io, write_file
 from ..sentences import by_punctuation, has_boundaries
-from .known import MIN_WORDS, known_in_corpus
+from .known import MIN_WORDS, docs_in_corpus, known_in_corpus
 from .proposals import ID, MINED, READ, SHARE, Entities, entities_digest, entities_of, proposal_id
 from .scan import RANDOM
 from .units import sentences_of
@@ -90,7 +89,8 @@ def merge_labels(
         happened = [(merged.events, next(iter(parts)).misaligned)]
         check_losses(labelled, happened, command="merge", done="merged")
     _check_proposed(docs, labelled, unchanged)
-    (known, in_any_case), inside = _known(corpus, nlp), known_in_corpus(corpus, nlp)
+    inside = known_in_corpus(corpus, nlp, labelled)
+    known, in_any_case = _known(docs_in_corpus(corpus, nlp, labelled))
     rows = [(doc, exact_key(doc.text), (text_key(doc.text), entities_of(doc))) for doc in docs]
     versions: dict[int, set[Entities]] = {}
     for _, key, (_, ents) in rows:
@@ -133,15 +133,15 @@ def _check_proposed(docs: list[Doc], path: Path, unchanged: bool) -> None:
         raise ValueError(Errors.L506.format(path=path, problem=problem, fix=fix))
 
 
-def _known(corpus: Path, nlp: Language) -> tuple[dict[int, Entities], set[tuple[int, Entities]]]:
-    """Return the annotation of each document and each sentence of the corpus.
+def _known(docs: Iterable[Doc]) -> tuple[dict[int, Entities], set[tuple[int, Entities]]]:
+    """Return the annotation of each document and each sentence of a corpus.
 
     RETURNS (Tuple[dict, set]): The entities by the exact text, since "May" can be a name while
         "may" is not, and the pairs of case-folded text and entities.
     """
     known: dict[int, Entities] = {}
     in_any_case: set[tuple[int, Entities]] = set()
-    for doc in itertools.chain(*(stream_docs(path, nlp.vocab) for path in all_parts(corpus))):
+    for doc in docs:
         (parsed,) = by_punctuation([doc])
         min_tokens = MIN_WORDS if has_boundaries(doc) else 1
         for piece in itertools.chain(_sentences(parsed, min_tokens), _sentences(doc), [doc]):

@@ -63,8 +63,10 @@ def _opens_object(line: str) -> bool:
 def _indented(text: str, path: Path) -> Iterator[tuple[Place, Any]]:
     """Yield objects that take several lines each."""
     decoder, at = json.JSONDecoder(), BLANK.match(text).end()  # type: ignore[union-attr]
+    line = counted = 0  # line breaks before, and the position up to which they are counted
     while at < len(text):
-        place = Place(path, text.count("\n", 0, at) + 1)
+        line, counted = line + text.count("\n", counted, at), at
+        place = Place(path, line + 1)
         try:
             value, end = decoder.raw_decode(text, at)
         except (ValueError, RecursionError) as error:
