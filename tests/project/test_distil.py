@@ -230,6 +230,14 @@ def test_a_type_the_teacher_cannot_read_is_left_open(place, tmp_path, untrained)
     assert counts["lacking"] == ["EVE"]
 
 
+def test_a_stock_ner_that_would_learn_types_the_teacher_lacks_as_outside_is_refused(place, tmp_path):
+    parts = dict.fromkeys(("train", "dev", "test"), SENTENCES)
+    gold = corpus_of(tmp_path / "gold", ["GEO", "PER", "ART", "NAT", "EVE"], ["EVE"], **parts)
+    config = config_file("baseline")
+    with pytest.raises(ValueError, match=r"L002.*EVE"):
+        distil(request_for(place, gold=gold, config=config, overrides={}), tmp_path / "out")
+
+
 def test_it_is_done_anew_by_any_number_of_processes_sentence_by_sentence(place, tmp_path, untrained):
     corpora = []
     for settings in ({}, {"n_process": 2, "batch_size": 7}):

@@ -288,6 +288,12 @@ def test_texts_of_a_folder_are_read_with_their_place_and_plain_values(tmp_path):
     assert docs[2].user_data == {"pool_id": 7, "source": "x", "mine_place": "b.jsonl.gz:1"}
 
 
+def test_a_text_with_data_beside_it_is_the_text(tmp_path):
+    row = {"text": "Storm Ida passed .", "data": {"author": "jane_doe"}}
+    (doc,) = texts_of(new_file(tmp_path / "a.jsonl", json.dumps(row)))
+    assert doc.text == "Storm Ida passed ."
+
+
 @pytest.mark.parametrize("reader", [blank(), Language()])
 def test_documents_of_spacy_are_read_without_their_annotation(reader, tmp_path):
     docs = texts_of(toy_corpus(tmp_path / "corpus") / "train.spacy", nlp=reader)

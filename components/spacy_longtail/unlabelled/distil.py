@@ -40,12 +40,8 @@ from .teacher import PoolTeacher, TeachingPass, annotate, soft_tagger
 RECORD = "distil.json"
 PSEUDO_LABELS = "pseudo_labels.json"  # counts of the pseudo-labels, beside the corpus
 DISTILLATION = "longtail.Distillation.v1"
-UNMASKED = (
-    "ner",
-    "beam_ner",
-    "longtail_ner",
-    "longtail_mrc_ner",
-)  # factories that learn a missing type as O
+# factories that learn a missing type as O
+UNMASKED = ("ner", "beam_ner", "longtail_ner", "longtail_mrc_ner")
 STUDENT, WITHOUT, CORPUS = "student", "without_pool", "corpus"
 MIN_COPIES, MAX_COPIES = 2, 20  # of a gold document
 
