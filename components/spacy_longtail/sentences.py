@@ -60,7 +60,7 @@ def plain_text(text: str) -> str:
 
 
 def by_punctuation(docs: Iterable[Doc]) -> list[Doc]:
-    """Return copies of documents with the sentence boundaries of spaCy's Sentencizer alone."""
+    """Return copies of documents whose sentence boundaries are replaced by spaCy's Sentencizer."""
     rules = Sentencizer(overwrite=True)
     return [rules(doc.copy()) for doc in docs]
 

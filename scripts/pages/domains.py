@@ -296,7 +296,7 @@ def _masked(runs: dict[tuple[str, str], dict]) -> Iterator[tuple[str, str]]:
     alone = [100 * runs[corpus, f"three layers, {LONG}"]["ents_macro_f"] for corpus in DOMAINS]
     yield "masked.three.shots", _changes(*shots)
     yield "masked.three", _changes([r["test"]["macro"] for r in three], alone)
-    yield "masked.three.texts", ", ".join(f"{r['texts']:,}" for r in three)
+    yield "masked.three.texts", "{}, {} and {}".format(*(f"{r['texts']:,}" for r in three))
     yield "masked.six.shots", _changes(*[[six[f"zero_shot_{w}"]["macro"]] for w in ("after", "before")])
 
 

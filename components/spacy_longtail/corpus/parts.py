@@ -110,7 +110,7 @@ def part_path(corpus: Path, part: str) -> Path:
 def all_parts(corpus: Path) -> list[Path]:
     """Return the paths of all parts of a corpus, whatever their names are.
 
-    A folder inside that is a corpus of its own is none.
+    Folders that are corpora of their own are left out.
     """
     paths = sorted(path for path in corpus.glob("*") if not path.name.startswith("."))
     folders = [p for p in paths if p.is_dir() and not (p / TYPES).exists() and any(p.rglob("*.spacy"))]

@@ -96,7 +96,7 @@ class KnownSentences:
 
 
 def new_sentences(doc: Doc, known: KnownSentences, counts: PassCounts) -> Iterator[tuple[int, Span]]:
-    """Yield the sentences of a text of the pool that are not known, and count all of them.
+    """Yield the sentences of a text that are not known yet, and count all of its sentences.
 
     doc (Doc): The text. Without sentence boundaries it is one sentence.
     known (KnownSentences): Excluded sentences. One that is inside of a sentence, or overlaps it,
@@ -130,7 +130,9 @@ def known_in_corpus(corpus: Path, nlp: Language, other: Path | None = None) -> K
 
 
 def docs_in_corpus(corpus: Path, nlp: Language, other: Path | None) -> Iterator[Doc]:
-    """Yield the documents of all parts of a corpus. A file without any annotation is no part.
+    """Yield the documents of all parts of a corpus.
+
+    Files whose documents have no entity annotation, such as a pool, are left out.
 
     corpus (Path): Folder of a converted corpus.
     nlp (Language): A pipeline of the corpus's language.
@@ -138,7 +140,10 @@ def docs_in_corpus(corpus: Path, nlp: Language, other: Path | None) -> Iterator[
     """
     for path in all_parts(corpus):
         is_other = other is not None and path.resolve() == other.resolve()
-        docs = stream_docs(path, nlp.vocab)
-        is_annotated = any(doc.has_annotation("ENT_IOB") for doc in docs)
-        if path.stem in (*PARTS, ALL) or (is_annotated and not is_other):
+        if path.stem in (*PARTS, ALL) or not (is_other or _is_unannotated(path, nlp)):
             yield from stream_docs(path, nlp.vocab)
+
+
+def _is_unannotated(path: Path, nlp: Language) -> bool:
+    """Return whether no document of a part has entity annotation."""
+    return not any(doc.has_annotation("ENT_IOB") for doc in stream_docs(path, nlp.vocab))
