@@ -18,6 +18,7 @@ from spacy_longtail.cli.convert import convert as convert_command
 from spacy_longtail.corpus import folder as corpora
 from spacy_longtail.corpus.folder import convert_corpus, load_docs
 from spacy_longtail.corpus.formats.context import MEANINGS, Context, Events
+from spacy_longtail.corpus.formats.json_files import read_records
 from spacy_longtail.corpus.formats.options import Columns, parse_columns, read_tag_names
 from spacy_longtail.corpus.formats.sources import FORMATS, find_parts
 from spacy_longtail.corpus.parts import write_docs
@@ -1381,3 +1382,12 @@ def test_broken_files_give_coded_errors_and_nothing_else(kind, tmp_path, monkeyp
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_option_of_a_format_is_an_option_of_convert(name):
     assert FORMATS[name].options <= {*signature(convert_command).parameters}
+
+
+def test_each_indented_object_has_the_line_where_it_begins(tmp_path):
+    path = new_file(tmp_path / "a.json", '{\n"text": "a"\n}\n\n{\n"text": "b"\n}\n{\n"text": "c"\n}\n')
+    assert [(place.line, record["text"]) for place, record in read_records(path, "utf8")] == [
+        (1, "a"),
+        (5, "b"),
+        (8, "c"),
+    ]
