@@ -168,7 +168,23 @@ def test_a_parser_begins_with_the_probability_of_its_actions(factory):
     assert (p.sum(axis=1) <= 1 + 1e-6).all()
     record_expectations(nlp)
     found = nlp(docs[0].text).user_data[KEY]["ner"]
-    np.testing.assert_allclose(found["mentions"][0], p[: len(docs[0])].sum(axis=0), rtol=1e-6)
+    np.testing.assert_allclose(found["mentions"], p[: len(docs[0])], rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("place", ["first", "last"])
+def test_a_sentence_has_its_own_expectation_wherever_boundaries_are_set(place):
+    """Else each sentence of a text would have what all of them together have."""
+    nlp, _ = trained_once(one_pipe, 40, model=TOKEN_MODEL, head="crf")
+    nlp.add_pipe("sentencizer", **{place: True})
+    record_expectations(nlp)
+    doc, types = nlp("Storm Ida passed . He slept . Storm Bo passed ."), list(nlp.get_pipe("ner").labels)
+    scan = Scan(types, {t: 9 for t in types} | {RANDOM: 9})
+    scan.read([doc])
+    expected = [unit.expected for _, unit in scan.best[RANDOM].ranked()]
+    begins = doc.user_data[KEY]["ner"]["mentions"]
+    wanted = [begins[a:b].sum(axis=0).round(4) for a, b in sentences_of(doc)]
+    assert sorted(expected) == sorted(row.tolist() for row in wanted) and len(expected) == 3
+    assert min(map(sum, expected)) < 0.3 < 0.7 < max(map(sum, expected))
 
 
 def test_the_expectations_of_a_gate_are_its_probabilities():
@@ -179,8 +195,9 @@ def test_the_expectations_of_a_gate_are_its_probabilities():
     found = [doc.user_data[KEY]["gate"] for doc in docs]
     p = nlp.get_pipe("gate").predict(docs)
     assert found[0]["labels"] == ["ART", "NAT"]
-    mentions = np.concatenate([own["mentions"] for own in found])
-    np.testing.assert_allclose(mentions.sum(axis=1), p[:, 0], rtol=1e-5)
+    mentions = [own["mentions"].sum() for own in found]
+    np.testing.assert_allclose(mentions, p[:, 0], rtol=1e-5)
+    assert not any(own["mentions"][1:].any() for own in found)
 
 
 # what is kept

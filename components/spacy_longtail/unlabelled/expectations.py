@@ -1,7 +1,8 @@
-"""Expected number of mentions of each type in each sentence, by the components of a pipeline.
+"""Expected number of mentions of each type that begin at each token, by the components of a pipeline.
 
-The expectation is the sum over tokens of the probability that a mention begins there. It is exact
-for a CRF and a softmax. For a transition system, it is conditional on the greedy path so far.
+The expectation of a sentence is the sum over its tokens of the probability that a mention begins
+there. It is exact for a CRF and a softmax. For a transition system, it is conditional on the greedy
+path so far.
 """
 
 from collections.abc import Iterable, Iterator
@@ -22,7 +23,7 @@ from ..pipes.token.tagging import TokenTagger
 from ..pipes.transition.actions import has_action_probabilities
 from ..sentences import sentence_lengths, sums_by_sentence, touched_sentences
 
-# key in Doc.user_data: by component, its "labels" and "mentions", of shape (n_sentences, n_types)
+# key in Doc.user_data: by component, its "labels" and "mentions", of shape (n_tokens, n_types)
 KEY = "expected_mentions"
 RECORDER = "longtail_expected_mentions"  # factory of components that `mine` adds
 
@@ -72,35 +73,41 @@ class Recorder:
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
         """Record the expectations for each document of a stream."""
         for docs in minibatch(stream, size=batch_size):
-            ends = np.cumsum([len(sentence_lengths(doc)) for doc in docs])
+            ends = np.cumsum([len(doc) for doc in docs])
             for doc, mentions in zip(docs, np.split(self._mentions(docs), ends[:-1]), strict=True):
                 own = {"labels": list(self.counted.labels), "mentions": mentions}
                 doc.user_data[KEY] = {**doc.user_data.get(KEY, {}), self.pipe_name: own}
                 yield doc
 
     def _mentions(self, docs: list[Doc]) -> Floats2d:
-        """Return the expected mentions, shape (n_sentences, n_types).
+        """Return the expected mentions, shape (n_tokens, n_types).
 
-        The expectation of a trained gate is its probability, shared equally by its types. The
-        expectation of a secondary is multiplied by the probability of its gate if the gate is
-        trained; otherwise it counts in flagged sentences only.
+        They are given by token, since a later component may change the sentence boundaries. The
+        expectation of a trained gate is its probability, shared equally by its types, at the first
+        token of the sentence. The expectation of a secondary is multiplied by the probability of
+        its gate if the gate is trained; otherwise it counts in flagged sentences only.
         """
         labels = list(self.counted.labels)
         pipe: Any = self.counted
+        lengths = np.concatenate([sentence_lengths(doc) for doc in docs])
         if isinstance(pipe, SentenceGate):
             p = pipe.model.ops.to_numpy(pipe.predict(docs))
-            return np.repeat(p, len(labels), axis=1) / max(1, len(labels))
+            rows = np.zeros((sum(lengths), len(labels)))
+            rows[np.cumsum(lengths) - lengths] = p / max(1, len(labels))
+            return rows
         if not is_secondary(self.counted):
             rows = [begin_probabilities(doc, self.pipe_name, labels, self.pipe_name) for doc in docs]
-            return sums_by_sentence(docs, np.concatenate(rows))
-        mentions = sums_by_sentence(docs, pipe.tokens.marginals(docs) @ pipe.tokens.codec.beginnings())
+            return np.concatenate(rows)
+        mentions = pipe.tokens.marginals(docs) @ pipe.tokens.codec.beginnings()
+        key = pipe.cfg["spans_key"]
         if self.gate is not None:
-            opens = [doc.user_data[KEY][self.gate]["mentions"].sum(axis=1) for doc in docs]
-            return mentions * np.concatenate(opens)[:, None]
-        if (key := pipe.cfg["spans_key"]) is not None:
-            flags = [touched_sentences(doc, doc.spans.get(key, ())) for doc in docs]
-            return mentions * np.concatenate(flags)[:, None]
-        return mentions
+            of_gate = np.concatenate([doc.user_data[KEY][self.gate]["mentions"] for doc in docs])
+            opens = sums_by_sentence(docs, of_gate).sum(axis=1)
+        elif key is not None:
+            opens = np.concatenate([touched_sentences(doc, doc.spans.get(key, ())) for doc in docs])
+        else:
+            return mentions
+        return mentions * np.repeat(opens, lengths)[:, None]
 
 
 @Language.factory(RECORDER, default_config={"gate": None})

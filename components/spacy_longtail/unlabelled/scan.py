@@ -12,7 +12,7 @@ from thinc.types import Floats1d, Floats2d
 
 from ..corpus.likeness import skeleton, text_key
 from ..errors import Errors
-from ..sentences import sentence_lengths
+from ..sentences import sentence_lengths, sums_by_sentence
 from .expectations import KEY
 from .known import KnownSentences, new_sentences
 from .units import PassCounts, Unit, pseudo_random
@@ -113,7 +113,8 @@ class Scan:
         """
         highest = np.zeros((len(self.types), len(sentence_lengths(doc))))
         for component in doc.user_data[KEY].values():
-            for label, mentions in zip(component["labels"], component["mentions"].T, strict=True):
+            by_sentence = sums_by_sentence([doc], component["mentions"])
+            for label, mentions in zip(component["labels"], by_sentence.T, strict=True):
                 if label in self.types:
                     i = self.types.index(label)
                     highest[i] = np.maximum(highest[i], mentions)
