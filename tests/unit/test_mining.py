@@ -62,6 +62,7 @@ from tests.util import (
 )
 
 CONLLU = "1\tOslo\t_\t_\t_\t_\t_\t_\t_\t_\n2\twaits\t_\t_\t_\t_\t_\t_\t_\t_\n"
+PASSAGE = {"offset": 0, "text": "Oslo waits", "annotations": []}
 TEXTS = ["Oslo was quiet .", "Storm Ida passed .", "Maria met Jon Berg .", "The Fram was sold in Rome ."]
 
 
@@ -178,7 +179,7 @@ def test_a_sentence_has_its_own_expectation_wherever_boundaries_are_set(place):
     nlp.add_pipe("sentencizer", **{place: True})
     record_expectations(nlp)
     doc, types = nlp("Storm Ida passed . He slept . Storm Bo passed ."), list(nlp.get_pipe("ner").labels)
-    scan = Scan(types, {t: 9 for t in types} | {RANDOM: 9})
+    scan = Scan(types, dict.fromkeys(types, 9) | {RANDOM: 9})
     scan.read([doc])
     expected = [unit.expected for _, unit in scan.best[RANDOM].ranked()]
     begins = doc.user_data[KEY]["ner"]["mentions"]
@@ -344,6 +345,44 @@ def test_labels_of_a_pool_do_not_matter(tmp_path, name, text, form, read):
     assert not doc.ents and not {"tokens", "ner", "ner_tags"} & {*doc.user_data}
 
 
+@pytest.mark.parametrize(
+    ("record", "read"),
+    [
+        ({"content": "Oslo waits", "id": 3}, ["Oslo waits"]),
+        ({"sentences": [["Oslo", "waits"], ["Rome"]], "doc_key": "a"}, ["Oslo waits Rome"]),
+        ({"sentences": [["Oslo"]], "ner": [[[0, 9, "OUTSIDE"]]]}, ["Oslo"]),
+        ({"documents": [{"id": "a", "passages": [PASSAGE, {**PASSAGE, "text": ""}]}]}, ["Oslo waits"]),
+        ({"paragraphs": [{"sentences": [{"tokens": [{"orth": "Oslo"}]}]}]}, ["Oslo"]),
+        ({"tokens": ["Oslo", "", "waits"]}, ["Oslo waits"]),
+        ({"tokens": []}, []),
+        ({"text": None}, []),
+    ],
+)
+def test_json_that_convert_reads_is_a_pool_with_or_without_labels(tmp_path, record, read):
+    rows = [record, {"text": "Storm Ida passed ."}]
+    docs = texts_of(
+        new_file(tmp_path / "a.jsonl", "\n".join(map(json.dumps, rows))), events=(e := Events())
+    )
+    assert [doc.text.strip() for doc in docs] == [*read, "Storm Ida passed ."]
+    assert not any(doc.has_annotation("ENT_IOB") for doc in docs)
+    assert (e.n("blank"), e.n("empty")) == ("" in record.get("tokens", ()), not read)
+
+
+def test_sentences_of_a_nested_record_stay_sentences(tmp_path):
+    record = {"sentences": [["Oslo", "waits", "."], ["Rome", "sleeps"]], "id": 7}
+    (doc,) = texts_of(new_file(tmp_path / "a.jsonl", json.dumps(record)))
+    assert [sentence.text for sentence in doc.sents] == ["Oslo waits .", "Rome sleeps"]
+    assert doc.user_data["pool_id"] == 7
+
+
+@pytest.mark.parametrize(
+    "record", [{"sentences": "Oslo waits"}, {"paragraphs": [3]}, {"passages": [{}, 3]}]
+)
+def test_a_record_of_another_form_is_refused_with_its_place(tmp_path, record):
+    with pytest.raises(ValueError, match=r"a\.jsonl:1: .*another form|a\.jsonl:1: .* as sentences"):
+        texts_of(new_file(tmp_path / "a.jsonl", json.dumps(record)))
+
+
 def test_texts_that_no_pipeline_can_read_are_counted(tmp_path, monkeypatch):
     """Those of more than max_length characters, and those whose tokens would never come."""
     nlp, events = blank(), Events()
@@ -434,6 +473,90 @@ def test_conflicts_are_kept_apart(corpus, tmp_path):
     before = (corpus / CONFLICTS).read_bytes()
     assert not merge_labels(corpus, path, "dev").parts
     assert (corpus / CONFLICTS).read_bytes() == before
+
+
+def test_an_edited_conflict_can_be_merged(corpus, tmp_path):
+    pair = [task("Ida came .", [(0, 3, t)], source="x") for t in ("NAT", "PER")]
+    other = [task("Bo came .", [(0, 2, t)]) for t in ("NAT", "PER")]
+    merge_labels(corpus, written(tmp_path / "l.jsonl", [*pair, *other]), "dev")
+    rows = list(srsly.read_jsonl(corpus / CONFLICTS))
+    written(corpus / CONFLICTS, rows[1:])
+    found = merge_labels(corpus, corpus / CONFLICTS, "dev")
+    assert dict(found.parts) == {"train": 1} and found.mentions == {"PER": 1}
+    *_, last = load_docs(corpus / "train.spacy", blank())
+    assert last.text == "Ida came ." and last.user_data["source"] == "x"
+    assert "problem" not in last.user_data
+    assert [row["text"] for row in srsly.read_jsonl(corpus / CONFLICTS)] == ["Bo came ."] * 2
+    written(corpus / CONFLICTS, [rows[2], {**rows[3], "answer": "reject"}])
+    assert merge_labels(corpus, corpus / CONFLICTS, "dev").mentions == {"NAT": 1}
+    assert not (corpus / CONFLICTS).read_text("utf8")
+
+
+@pytest.mark.parametrize("random_to", ["dev", "test", "train"])
+@pytest.mark.parametrize(
+    ("sampled", "mined"),
+    [
+        ("We saw the storm pass .", "Then rain . We saw the storm pass . He left ."),
+        ("Then rain . We saw the storm pass .", "We saw the storm pass ."),
+        ("Then rain . We saw the storm pass .", "We saw the storm pass . He left ."),
+    ],
+)
+def test_a_sentence_of_the_random_sample_does_not_come_to_train(
+    corpus, tmp_path, sampled, mined, random_to
+):
+    rows = [
+        task(text, [(0, text.index(" "), t)], s)
+        for text, t, s in ((mined, "NAT", "mined"), (sampled, "PER", RANDOM))
+    ]
+    found = merge_labels(corpus, written(tmp_path / "l.jsonl", rows), random_to)
+    if random_to == "train":
+        assert dict(found.parts) == {"train": 2}
+        return
+    assert dict(found.parts) == {random_to: 1} and found.mentions == {"PER": 1}
+    assert [(doc.text, why) for doc, why in found.conflicts] == [
+        (mined, f"it shares a sentence with the random sample in {random_to}")
+    ]
+
+
+def test_documents_of_one_group_stay_in_one_part(tmp_path):
+    """As `split --group-by article` has divided the corpus."""
+    docs = {"train": toy_docs()[0], "dev": toy_docs()[1]}
+    for part, doc in docs.items():
+        doc.user_data["article"] = f"in {part}"
+    corpus = toy_corpus(tmp_path / "corpus", **{part: [doc] for part, doc in docs.items()})
+    types = json.loads((corpus / "types.json").read_text("utf8"))
+    new_file(corpus / "types.json", json.dumps({**types, "group_by": "article"}))
+    rows = [
+        task("Ida came .", [(0, 3, "NAT")], article="in train"),
+        task("Bo came .", [(0, 2, "NAT")], article="in dev"),
+        task("Ulf came .", [(0, 3, "NAT")], article="new"),
+        task("Eva came .", [(0, 3, "NAT")], share=RANDOM, article="new"),
+        task("Ann came .", [(0, 3, "NAT")], share=RANDOM, article="in train"),
+        task("Una came .", [(0, 3, "NAT")]),
+    ]
+    found = merge_labels(corpus, written(tmp_path / "l.jsonl", rows), "dev")
+    assert dict(found.parts) == {"train": 2, "dev": 1}
+    assert [(doc.text, why) for doc, why in found.conflicts] == [
+        ("Ann came .", "its article is in train"),
+        ("Bo came .", "its article is in dev"),
+        ("Ulf came .", "its article is in dev"),
+    ]
+    known = known_in_corpus(corpus, blank())
+    for article, n_left in (("in train", 1), ("in dev", 0), ("new", 0), ("other", 1)):
+        doc = words(blank(), "Jo came .")
+        doc.user_data["article"] = article
+        assert len([*new_sentences(doc, known, PassCounts())]) == n_left, article
+
+
+def test_predictions_that_nobody_changed_are_counted(corpus, tmp_path):
+    """Doccano exports predictions as labels, read or not."""
+    path = tmp_path / "next.jsonl"
+    write_proposals(proposed(), path, "doccano", blank().vocab)
+    rows = list(srsly.read_jsonl(path))
+    said = run_app("merge", corpus, written(path, [{**rows[0], "label": []}, *rows[1:]])).output
+    assert "3 of 4 sentences have the predicted entities" in " ".join(said.split())
+    found = json.loads(run_app("merge", corpus, path, "--json").output)
+    assert (found["unchanged"], found["known"]) == (3, 4)
 
 
 LOST_LABEL = task("Idas came .", [(0, 3, "NAT")])  # no token ends where it does
@@ -716,6 +839,7 @@ def test_unusable_options_of_mining_are_refused(corpus, tmp_path, pipeline, pool
         ([tmp_path / "none", pool, "-o", out, *nat], "L720"),
         ([broken, pool, "-o", out, *nat], "L408"),
         ([pipeline, pool, "-o", pool, *nat], "L43"),
+        ([pipeline, pool, "-o", corpus / "a.spacy", "--corpus", corpus, "--format", "spacy"], "L436"),
         ([pipeline, tmp_path / "texts", "-o", tmp_path / "texts" / "next.jsonl", *nat], "L436"),
         ([pipeline, pool, "-o", tmp_path / ("o" * 300), *nat], "L432"),
         ([pipeline, pool, "-o", out, "--types", "NAT,NAT"], "L"),

@@ -53,6 +53,7 @@ def merge(
                 "new_types": merged.new_types,
                 "known": merged.n_known,
                 "repeated": merged.n_repeated,
+                "unchanged": merged.n_unchanged,
                 "conflicts": len(merged.conflicts),
                 "left_out": skipped,
             }
@@ -67,6 +68,11 @@ def merge(
         msg.info(f"New types, declared as rare: {', '.join(merged.new_types)}")
     if merged.n_known or merged.n_repeated:
         msg.text(f"Already in the corpus: {merged.n_known}. Repeated in the file: {merged.n_repeated}.")
+    if merged.n_unchanged and not unchanged:
+        msg.text(
+            f"{merged.n_unchanged} of {number(merged.n_read, 'sentence')} have the predicted entities. "
+            "Check that somebody has read them: Doccano exports predictions as labels."
+        )
     if skipped:
         msg.warn(f"Skipped or changed: {skipped}")
     if merged.conflicts:

@@ -1,4 +1,4 @@
-"""Expected number of mentions of each type that begin at each token, by the components of a pipeline.
+"""Expected mentions of each type that begin at each token, by a pipeline's components.
 
 The expectation of a sentence is the sum over its tokens of the probability that a mention begins
 there. It is exact for a CRF and a softmax. For a transition system, it is conditional on the greedy

@@ -11,7 +11,7 @@ from spacy.tokens import Doc, Span
 from spacy.util import minibatch
 
 from ..corpus.cutting import bare
-from ..corpus.folder import PARTS, all_parts, stream_docs
+from ..corpus.folder import PARTS, all_parts, read_types, stream_docs
 from ..corpus.likeness import digest, text_key
 from ..corpus.splits import ALL
 from ..pipes.neighbours import BOUNDARIES
@@ -24,9 +24,14 @@ BATCH = 64  # number of documents that are split together
 
 
 class KnownSentences:
-    """Known sentences, as 64 bits of each text in lower case and without white space."""
+    """Known sentences, as 64 bits of each text in lower case and without white space.
 
-    def __init__(self) -> None:
+    group_by (Optional[str]): Key of user_data; documents of one value stay in one part.
+    """
+
+    def __init__(self, group_by: str | None = None) -> None:
+        self.group_by = group_by
+        self._parts: dict[object, set[str]] = {}  # by group
         self._keys: set[int] = set()
         self._lengths: dict[str, set[int]] = {}  # of texts in characters, by their beginning
 
@@ -41,6 +46,19 @@ class KnownSentences:
         if is_long:
             first = plain[: next((n for n in N_FIRST if n <= len(plain)), None)]
             self._lengths.setdefault(first, set()).add(len(plain))
+
+    def group_of(self, doc: Doc) -> object:
+        """Return the group of a document, or None if it has none."""
+        return doc.user_data.get(self.group_by) if self.group_by else None
+
+    def add_group(self, doc: Doc, part: str) -> None:
+        """Store that a part has documents of a document's group."""
+        if (group := self.group_of(doc)) is not None:
+            self._parts.setdefault(group, set()).add(part)
+
+    def other_parts(self, doc: Doc, part: str) -> list[str]:
+        """Return the other parts that have documents of a document's group, in order."""
+        return sorted(self._parts.get(self.group_of(doc), set()) - {part, ALL})
 
     def add_docs(self, docs: Iterable[Doc], nlp: Language) -> None:
         """Add documents and their sentences.
@@ -100,12 +118,12 @@ def new_sentences(doc: Doc, known: KnownSentences, counts: PassCounts) -> Iterat
 
     doc (Doc): The text. Without sentence boundaries it is one sentence.
     known (KnownSentences): Excluded sentences. One that is inside of a sentence, or overlaps it,
-        excludes it as well.
+        excludes it as well, and so does a group that another part than train has.
     counts (PassCounts): Counts of the pass; changed in place.
     YIELDS (Tuple[int, Span]): Index of the sentence in its document, and the sentence.
     """
     counts.texts += 1
-    is_known = known.tokens_in(doc)
+    is_known = known.tokens_in(doc) | bool(known.other_parts(doc, "train"))
     for i, (start, end) in enumerate(sentences_of(doc)):
         if start == end:
             continue
@@ -124,13 +142,23 @@ def known_in_corpus(corpus: Path, nlp: Language, other: Path | None = None) -> K
     other (Optional[Path]): A file that may be in this folder and is no part of the corpus, such as
         the pool.
     """
-    known = KnownSentences()
-    known.add_docs(docs_in_corpus(corpus, nlp, other), nlp)
+    known = KnownSentences(read_types(corpus).group_by)
+    for part, docs in parts_in_corpus(corpus, nlp, other):
+        known.add_docs(_with_groups(docs, part, known), nlp)
     return known
 
 
-def docs_in_corpus(corpus: Path, nlp: Language, other: Path | None) -> Iterator[Doc]:
-    """Yield the documents of all parts of a corpus.
+def _with_groups(docs: Iterable[Doc], part: str, known: KnownSentences) -> Iterator[Doc]:
+    """Yield documents after storing their groups."""
+    for doc in docs:
+        known.add_group(doc, part)
+        yield doc
+
+
+def parts_in_corpus(
+    corpus: Path, nlp: Language, other: Path | None
+) -> Iterator[tuple[str, Iterator[Doc]]]:
+    """Yield the name and the documents of each part of a corpus.
 
     Files whose documents have no entity annotation, such as a pool, are left out.
 
@@ -141,7 +169,7 @@ def docs_in_corpus(corpus: Path, nlp: Language, other: Path | None) -> Iterator[
     for path in all_parts(corpus):
         is_other = other is not None and path.resolve() == other.resolve()
         if path.stem in (*PARTS, ALL) or not (is_other or _is_unannotated(path, nlp)):
-            yield from stream_docs(path, nlp.vocab)
+            yield path.stem, stream_docs(path, nlp.vocab)
 
 
 def _is_unannotated(path: Path, nlp: Language) -> bool:

@@ -5,18 +5,23 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from multiprocessing import active_children
 from pathlib import Path
+from typing import Any
 
 from spacy.language import Language
 from spacy.tokens import Doc
+from spacy.vocab import Vocab
 
 from ..corpus.cutting import bare
+from ..corpus.formats.bioc import PASSAGES
 from ..corpus.formats.context import Context, Events
 from ..corpus.formats.json_files import read_records
+from ..corpus.formats.json_tokens import PARAGRAPHS
 from ..corpus.formats.options import FileOptions
-from ..corpus.formats.records import NAMED
+from ..corpus.formats.records import NAMED, OTHER_FORM, JsonReader
 from ..corpus.formats.sources import FORMATS, OURS, Source, find_parts
-from ..corpus.formats.spans import check_text, given_tokens, is_tangled, keep_values
+from ..corpus.formats.spans import Text, check_text, given_tokens, is_tangled, keep_values
 from ..corpus.formats.standoff import annotation_file
+from ..corpus.formats.tags import TagReader
 from ..corpus.formats.text import Place, lines, unreadable, unzipped
 from ..corpus.tokenizers import blank
 from ..errors import Errors
@@ -25,6 +30,8 @@ from ..output.console import progress
 from ..training.startup import end_processes
 from .units import PLACE
 
+TEXTS = ("text", "data", "content")  # keys of the text of a JSON record
+NESTED = {PASSAGES, PARAGRAPHS, "sentences"}  # keys of lists of texts
 TEXT = "Write one JSON object with a 'text' per line."
 DEFAULT_ENCODING = FileOptions.encoding
 ZONE = 2560  # number of texts after which new words are removed from the vocabulary
@@ -144,26 +151,59 @@ def _lines(path: Path, encoding: str, context: Context) -> Iterator[Doc]:
 
 def _records(path: Path, encoding: str, context: Context) -> Iterator[Doc]:
     """Yield the texts of a JSON file, which need no spans."""
+    reader = JsonReader(encoding=encoding)
+    context = context._replace(unlabelled=True)
+    tags = TagReader(context, reader.scheme)
     for place, record in read_records(path, encoding):
+        if "text" not in record and record.keys() & NESTED:
+            yield from _nested(record, reader, context, place, tags)
+            continue
         data, meta = record.get("data"), record.get("meta")
         task = data if isinstance(data, dict) and "text" not in record else record
         about = {**task, **(meta if isinstance(meta, dict) else {})}
-        text = task.get("text", data)
-        if task is data and "text" not in task:  # in Label Studio, the only text may have any name
+        named = [task[key] for key in TEXTS if not isinstance(task.get(key, {}), dict)]
+        text = next(iter(named), None)
+        if task is data and not named:  # in Label Studio, the only text may have any name
             texts = [name for name, value in task.items() if isinstance(value, str)]
             text = about.pop(texts[0]) if len(texts) == 1 else None
         words = record.get("tokenized_text", record.get("tokens"))
-        if text is None and isinstance(words, list) and words and {*map(type, words)} == {str}:
+        if text is None and isinstance(words, list) and {*map(type, words)} <= {str}:
             # lists of tokens, as on the Hugging Face hub or for GLiNER
-            docs = [Doc(context.nlp.vocab, words=[check_text(word, place) for word in words])]
-        elif isinstance(text, str):
-            docs = _made(check_text(text, place), context, place, record.get("tokens"))
+            docs = _of_words(words, context, place)
+        elif isinstance(text, str) or (text is None and named):
+            docs = _made(check_text(text or "", place), context, place, record.get("tokens"))
         else:
             raise unreadable(place, f"found {str(text)[:60]!r} as the text", TEXT)
         for doc in docs:
             values = {k: v for k, v in about.items() if k not in NAMED}
             keep_values(doc, {**values, "pool_id": task.get("id")}, place)
             yield doc
+
+
+def _nested(
+    record: dict[str, Any], reader: JsonReader, context: Context, place: Place, tags: TagReader
+) -> Iterator[Doc]:
+    """Yield the texts of a record that has them in lists, as `convert` reads it."""
+    try:
+        items = [*reader.items({"ner": [], **record}, place, context, tags)]  # without labels, too
+    except OTHER_FORM as error:
+        raise unreadable(place, f"found {str(record)[:60]!r}, which has another form", TEXT) from error
+    for item in items:
+        if isinstance(item, Text):
+            docs, about = _made(check_text(item.text or "", place), context, place), item.about
+        else:
+            docs, about = [item], {}
+        for doc in docs:
+            keep_values(doc, {**about, "pool_id": record.get("id")}, place)
+            yield _plain(doc, context.nlp.vocab)
+
+
+def _of_words(words: list[str], context: Context, place: Place) -> list[Doc]:
+    """Return the document of a list of tokens, or none if it has no word."""
+    kept = [word for word in words if check_text(word, place).strip()]
+    for _ in range(len(words) - len(kept) if kept else 0):
+        context.events.add("blank", "tokens", place)
+    return [Doc(context.nlp.vocab, words=kept)] if kept else _made("", context, place)
 
 
 def _made(text: str, context: Context, place: Place, tokens: object = None) -> list[Doc]:
@@ -188,6 +228,11 @@ def _without_annotation(part: Source, context: Context) -> Iterator[Doc]:
     if part.format == "spacy":  # otherwise, its strings would stay in the pipeline's vocabulary
         context = context._replace(nlp=blank(context.nlp.lang or "xx", "words"))
     for doc in part.read(context):
-        made = bare(doc, vocab).from_array(["SENT_START"], doc.to_array(["SENT_START"]))
-        made.user_data.update(doc.user_data)
-        yield made
+        yield _plain(doc, vocab)
+
+
+def _plain(doc: Doc, vocab: Vocab) -> Doc:
+    """Return a document with only words, sentence boundaries and metadata."""
+    made = bare(doc, vocab).from_array(["SENT_START"], doc.to_array(["SENT_START"]))
+    made.user_data.update(doc.user_data)
+    return made

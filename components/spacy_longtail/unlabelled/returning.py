@@ -23,18 +23,19 @@ from ..corpus.folder import (
 )
 from ..corpus.formats.context import Context, Events, check_losses
 from ..corpus.formats.sources import find_parts
-from ..corpus.formats.tasks import prodigy_task
+from ..corpus.formats.tasks import Task, prodigy_task
 from ..corpus.likeness import exact_key, text_key
 from ..corpus.splits import ALL
 from ..errors import Errors
 from ..output.writing import coded_io, write_file
 from ..sentences import by_punctuation, has_boundaries
-from .known import MIN_WORDS, docs_in_corpus, known_in_corpus
+from .known import MIN_WORDS, KnownSentences, known_in_corpus, parts_in_corpus
 from .proposals import ID, MINED, READ, SHARE, Entities, entities_digest, entities_of, proposal_id
 from .scan import RANDOM
 from .units import sentences_of
 
 CONFLICTS = "conflicts.jsonl"  # in the corpus
+PROBLEM = "problem"  # key of user_data: why a sentence is a conflict
 
 
 @dataclass
@@ -45,6 +46,8 @@ class Merged:
     mentions: Counter[str] = field(default_factory=Counter)  # added, by type
     n_known: int = 0  # sentences that the corpus has with the same annotation
     n_repeated: int = 0  # repetitions in the file with the same annotation
+    n_unchanged: int = 0  # sentences in the file with just the entities that the pipeline predicted
+    n_read: int = 0  # sentences in the file
     conflicts: list[tuple[Doc, str]] = field(default_factory=list)  # with another annotation: not added
     new_types: list[str] = field(default_factory=list)
     events: Events = field(default_factory=Events)
@@ -62,8 +65,10 @@ def merge_labels(
 ) -> Merged:
     """Add labelled proposals to a corpus: mined sentences to train, the random sample to any part.
 
-    A sentence that has two annotations, or another one than in the corpus, is a conflict. It is not
-    added, but written to conflicts.jsonl in the corpus, in Prodigy's format.
+    A sentence that has two annotations, or another one than in the corpus, is a conflict, and so is
+    one that would bring a sentence, or a group of documents, to a second part. Conflicts are not
+    added, but written to conflicts.jsonl in the corpus, in Prodigy's format. That file can be
+    edited and merged itself.
 
     corpus (Path): Folder of a converted corpus; changed in place.
     labelled (Path): File that the annotation tool exported.
@@ -85,12 +90,19 @@ def merge_labels(
     context = Context(nlp, merged.events)
     parts = find_parts(labelled, PARTS, format, options).parts.values()
     docs = [doc for part in parts for doc in part.read(context)]
+    for doc in docs:
+        doc.user_data.pop(PROBLEM, None)  # of an earlier merge
     if not allow:
         happened = [(merged.events, next(iter(parts)).misaligned)]
         check_losses(labelled, happened, command="merge", done="merged")
     _check_proposed(docs, labelled, unchanged)
-    inside = known_in_corpus(corpus, nlp, labelled)
-    known, in_any_case = _known(docs_in_corpus(corpus, nlp, labelled))
+    merged.n_read = len(docs)
+    merged.n_unchanged = sum(map(_is_unchanged, docs))
+    inside, drawn = known_in_corpus(corpus, nlp, labelled), KnownSentences()
+    parts_of = parts_in_corpus(corpus, nlp, labelled)
+    known, in_any_case = _known(doc for _, own in parts_of for doc in own)
+    # the random sample comes first: what is also in a mined text must not come to train
+    docs.sort(key=lambda doc: doc.user_data[SHARE] != RANDOM)
     rows = [(doc, exact_key(doc.text), (text_key(doc.text), entities_of(doc))) for doc in docs]
     versions: dict[int, set[Entities]] = {}
     for _, key, (_, ents) in rows:
@@ -98,6 +110,7 @@ def merge_labels(
     new: dict[str, list[Doc]] = {}
     seen: set[tuple[int, Entities]] = set()
     for doc, key, pair in rows:
+        part = random_to if doc.user_data[SHARE] == RANDOM else "train"
         if known.get(key) == pair[1] or (key not in known and pair in in_any_case):
             merged.n_known += 1
         elif key in known:
@@ -108,14 +121,20 @@ def merge_labels(
             merged.conflicts.append((doc, "the file has it with two annotations"))
         elif doc.text not in inside and inside.tokens_in(doc).any():
             merged.conflicts.append((doc, "it contains a sentence of the corpus"))
+        elif part == "train" and (doc.text in drawn or drawn.tokens_in(doc).any()):
+            merged.conflicts.append((doc, f"it shares a sentence with the random sample in {random_to}"))
+        elif others := inside.other_parts(doc, part):
+            merged.conflicts.append((doc, f"its {inside.group_by} is in {', '.join(others)}"))
         else:
-            part = random_to if doc.user_data[SHARE] == RANDOM else "train"
             new.setdefault(part, []).append(doc)
+            inside.add_group(doc, part)
+            if part != "train":
+                drawn.add_docs([doc], nlp)
             merged.mentions.update(ent.label_ for ent in doc.ents)
         seen.add(pair)
     merged.parts.update({part: len(docs) for part, docs in new.items()})
     merged.new_types = sorted(set(merged.mentions) - set(types.labels))
-    _write(corpus, nlp, new, types, merged)
+    _write(corpus, nlp, new, types, merged, labelled)
     return merged
 
 
@@ -127,10 +146,15 @@ def _check_proposed(docs: list[Doc], path: Path, unchanged: bool) -> None:
             problem = f"{doc.text[:60]!r} was not proposed, or its text was changed"
             fix = "Export the sentences that `mine` proposed with all their fields."
             raise ValueError(Errors.L506.format(path=path, problem=problem, fix=fix))
-    if not unchanged and all(doc.user_data.get(READ) == entities_digest(doc) for doc in docs):
+    if not unchanged and all(map(_is_unchanged, docs)):
         problem = f"all {len(docs)} sentences only have the entities that the pipeline predicted"
         fix = "Label the file first, or pass --unchanged if all predictions are right."
         raise ValueError(Errors.L506.format(path=path, problem=problem, fix=fix))
+
+
+def _is_unchanged(doc: Doc) -> bool:
+    """Return whether a sentence has just the entities that the pipeline predicted."""
+    return doc.user_data.get(READ) == entities_digest(doc)
 
 
 def _known(docs: Iterable[Doc]) -> tuple[dict[int, Entities], set[tuple[int, Entities]]]:
@@ -156,13 +180,20 @@ def _sentences(doc: Doc, min_tokens: int = 1) -> Iterator[Doc]:
 
 
 def _write(
-    corpus: Path, nlp: Language, new: dict[str, list[Doc]], types: CorpusTypes, merged: Merged
+    corpus: Path,
+    nlp: Language,
+    new: dict[str, list[Doc]],
+    types: CorpusTypes,
+    merged: Merged,
+    labelled: Path,
 ) -> None:
     """Write the parts with new sentences, new types, and the conflicts."""
-    tasks = [prodigy_task(doc, 0, len(doc), {"problem": why}) for doc, why in merged.conflicts]
+    tasks = [_conflict(doc, why) for doc, why in merged.conflicts]
     path = corpus / CONFLICTS
+    is_itself = path.exists() and path.samefile(labelled)  # then only what is left stays
     with coded_io(path):
-        before = path.read_text(encoding="utf8").splitlines() if tasks and path.exists() else []
+        is_kept = tasks and path.exists() and not is_itself
+        before = path.read_text(encoding="utf8").splitlines() if is_kept else []
     with replacing_parts(corpus, new) as folder:
         for part, docs in new.items():
             own = part_path(corpus, part)
@@ -174,6 +205,12 @@ def _write(
         if merged.new_types:
             labels, tail = [*types.labels, *merged.new_types], [*types.tail, *merged.new_types]
             write_types(folder, types._replace(labels=labels, tail=tail))
-    if tasks:  # without repetitions if a file is merged again
+    if tasks or is_itself:  # without repetitions if a file is merged again
         lines = dict.fromkeys([*before, *map(srsly.json_dumps, tasks)])
         write_file(path, "".join(f"{line}\n" for line in lines))
+
+
+def _conflict(doc: Doc, why: str) -> Task:
+    """Return a conflict as a task of Prodigy. Without READ it counts as changed when it returns."""
+    about = {key: value for key, value in doc.user_data.items() if isinstance(key, str) and key != READ}
+    return prodigy_task(doc, 0, len(doc), {**about, PROBLEM: why})

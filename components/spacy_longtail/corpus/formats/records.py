@@ -65,13 +65,13 @@ class JsonReader(TagOptions, SpanOptions):
         tags = TagReader(context, self.scheme)
         for place, record in read_records(path, self.encoding):
             try:
-                yield from self._items(record, place, context, tags)
+                yield from self.items(record, place, context, tags)
             except OTHER_FORM as error:
                 raise unreadable(
                     place, f"found {str(record)[:60]!r}, whose annotation has another form", SPAN_FIX
                 ) from error
 
-    def _items(
+    def items(
         self, record: JsonObject, place: Place, context: Context, tags: TagReader
     ) -> Iterator[Doc | Text]:
         """Yield the documents or texts of a record.
