@@ -1,14 +1,19 @@
 """Sentences of a document: their lengths and bounds, and which of them spans touch."""
 
+import re
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Protocol
+from unicodedata import normalize
 
 import numpy as np
 from spacy.attrs import ENT_IOB, SENT_START
 from spacy.pipeline import Sentencizer
 from spacy.tokens import Doc
 from thinc.types import Floats2d, Ints1d
+
+# soft hyphens, joiners, marks of direction and of byte order
+INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
 
 
 class Bounded(Protocol):
@@ -54,9 +59,20 @@ def touched_sentences(doc: Doc, spans: Iterable[Bounded]) -> np.ndarray:
     return flags
 
 
+def visible_text(text: str) -> str:
+    """Return what files cannot write in different ways, to compare texts.
+
+    White space and characters that nobody sees, such as soft hyphens, are removed, and accents are
+    joined to their letters (NFC).
+    """
+    if not text.isascii():
+        text = INVISIBLE.sub("", normalize("NFC", text))
+    return "".join(text.split())
+
+
 def plain_text(text: str) -> str:
-    """Return a text as duplicates are compared: in lower case and without white space."""
-    return "".join(text.split()).casefold()
+    """Return a text as duplicates are compared: its visible characters, in lower case."""
+    return visible_text(text).casefold()
 
 
 def by_punctuation(docs: Iterable[Doc]) -> list[Doc]:

@@ -797,6 +797,22 @@ def test_a_sentence_of_the_corpus_is_known_wherever_the_pool_splits_it(text, spl
     assert not any("aspirin" in sentence for sentence in left)
 
 
+@pytest.mark.parametrize(
+    "text", ["Ma\u00adría slept in Zu\u0308rich .", "\ufeffMari\u0301a slept in Zürich\u200b ."]
+)
+def test_a_sentence_is_known_however_its_file_writes_its_characters(text, tmp_path):
+    """With soft hyphens, as PDF gives them, or with accents of their own, as macOS writes them."""
+    doc = words(blank(), "María slept in Zürich .")
+    doc.ents = [Span(doc, 0, 1, label="PER")]
+    corpus = toy_corpus(tmp_path / "corpus", test=[doc])
+    known = known_in_corpus(corpus, blank())
+    assert text in known and not list(new_sentences(blank().make_doc(text), known, PassCounts()))
+    inside = blank().make_doc(f"RESULTS {text} He left .")
+    assert not list(new_sentences(inside, known, PassCounts()))
+    found = merge_labels(corpus, written(tmp_path / "l.jsonl", [task(text, [])]), "dev")
+    assert not found.parts and len(found.conflicts) == 1
+
+
 def test_a_text_that_contains_a_sentence_of_the_corpus_is_a_conflict(tmp_path):
     path = written(tmp_path / "l.jsonl", [task(f"RESULTS {APPROX}", [(0, 7, "NAT")])])
     found = merge_labels(in_columns(tmp_path), path, "dev")

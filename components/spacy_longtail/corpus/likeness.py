@@ -1,6 +1,7 @@
 """Keys by which repeated texts are recognised: exactly, in any case, or with other names.
 
-Two texts are the same if only their white space differs, which tokens may have or not.
+Two texts are the same if only their white space differs, which tokens may have or not, or
+characters that nobody sees.
 """
 
 import hashlib
@@ -9,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from spacy.tokens import Doc
 
-from ..sentences import all_bounds, plain_text
+from ..sentences import all_bounds, plain_text, visible_text
 from .counts import EntityBounds, entity_bounds
 
 NUMBERS = re.compile(r"\d+")
@@ -23,7 +24,7 @@ def digest(text: str) -> int:
 
 def exact_key(text: str) -> int:
     """Return a key of a text that distinguishes case, as names need. 64 bits."""
-    return digest("".join(text.split()))
+    return digest(visible_text(text))
 
 
 def text_key(text: str) -> int:
