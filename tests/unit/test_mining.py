@@ -37,6 +37,7 @@ from spacy_longtail.unlabelled.scan import RANDOM, Best, Proposal, Scan, choose,
 from spacy_longtail.unlabelled.units import (
     PassCounts,
     Unit,
+    entities_in,
     pseudo_random,
     sentences_of,
 )
@@ -745,6 +746,28 @@ def test_offsets_of_suggestions_are_those_of_the_text(tmp_path):
     write_proposals([Proposal(own, "GEO", 0.4)], tmp_path / "n.spacy", "spacy", nlp.vocab)
     (back,) = DocBin().from_disk(tmp_path / "n.spacy").get_docs(nlp.vocab)
     assert back.text == row["text"] and back.user_data[ID] == row["meta"][ID]
+
+
+@given(st.lists(st.tuples(st.integers(1, 3), st.sampled_from(["", "A", "B"])), min_size=1), st.data())
+def test_the_entities_of_a_sentence_are_those_of_its_span(pieces, data):
+    ends = np.cumsum([n for n, _ in pieces]).tolist()
+    doc = Doc(blank().vocab, words=["w"] * ends[-1])
+    doc.ents = [Span(doc, e - n, e, label=t) for e, (n, t) in zip(ends, pieces, strict=True) if t]
+    a = data.draw(st.integers(0, len(doc) - 1))
+    sentence = doc[a : data.draw(st.integers(a + 1, len(doc)))]
+    assert entities_in(sentence) == [(e.start - a, e.end - a, e.label_) for e in sentence.ents]
+
+
+def test_the_sentences_of_a_long_text_are_stored_in_linear_time():
+    seconds = []
+    for n in (500, 4000):
+        doc = Doc(blank().vocab, words=["Ida", "came", "."] * n, sent_starts=[True, False, False] * n)
+        doc.ents = [Span(doc, 3 * i, 3 * i + 1, label="NAT") for i in range(n)]
+        start = time.process_time()
+        units = [Unit.of(doc[a:b], np.zeros(1)) for a, b in sentences_of(doc)]
+        seconds.append(time.process_time() - start)
+        assert all(unit.ents == [(0, 1, "NAT")] for unit in units)
+    assert seconds[1] < 20 * seconds[0]  # 8 times as many
 
 
 @pytest.mark.parametrize("setter", [None, "sentencizer", "cut"])

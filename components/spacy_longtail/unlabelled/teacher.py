@@ -22,7 +22,7 @@ from ..training.loading import entity_pipes, only_tagger, taggers_of, types_read
 from ..types import ENTITY_SCORES
 from .known import KnownSentences, new_sentences
 from .pseudo_labels import PredictedMention, PredictedSentence, Selection
-from .units import PassCounts
+from .units import PassCounts, entities_in
 
 DOUBTS = "teacher_doubts"  # doc.spans key of entities below the teacher's own thresholds
 
@@ -106,11 +106,9 @@ class PoolTeacher:
         for sentence in sentences:
             a, b = sentence.start, sentence.end
             mentions = [
-                PredictedMention(
-                    e.start - a, e.end - a, e.label_, scores.get((e.start, e.end, e.label_))
-                )
-                for e in sentence.ents
-                if e.label_ in self.labels
+                PredictedMention(start, end, label, scores.get((a + start, a + end, label)))
+                for start, end, label in entities_in(sentence)
+                if label in self.labels
             ]
             own = None if log_p is None else log_p[a:b].copy()
             yield PredictedSentence(*words_and_spaces(sentence), mentions, sure[a:b].copy(), own)

@@ -1,8 +1,10 @@
 """Sentences of a pool as they are stored and proposed."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+from spacy.attrs import ENT_IOB, ENT_TYPE, LOWER
 from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 from thinc.api import to_numpy
@@ -58,10 +60,9 @@ class Unit(PoolSentence):
         """
         known = sentence.doc.user_data.items()  # meta data of the pool has plain keys and values
         about = {str(k): v for k, v in known if isinstance(k, str) and isinstance(v, str | int | float)}
-        first = sentence.start
         return cls(
             *words_and_spaces(sentence),
-            ents=[(ent.start - first, ent.end - first, ent.label_) for ent in sentence.ents],
+            ents=entities_in(sentence),
             expected=[round(float(value), 4) for value in expected],
             vector=[round(float(value), 4) for value in sentence_vector(sentence)],
             document=str(about.get(PLACE, "")),
@@ -91,12 +92,31 @@ def sentences_of(doc: Doc) -> list[tuple[int, int]]:
     return list(zip(first.tolist(), last.tolist(), strict=True))
 
 
+def entities_in(sentence: Span) -> list[tuple[int, int, str]]:
+    """Return first token, end and type of the entities that lie within a sentence, from its start.
+
+    Span.ents would go through all entities of the document for each sentence.
+    """
+    doc, tags = sentence.doc, _attributes(sentence, [ENT_IOB, ENT_TYPE])
+    inside = np.append(tags[:, 0] == 1, sentence.end < len(doc) and doc[sentence.end].ent_iob == 1)
+    begins, others = np.flatnonzero(tags[:, 0] == 3), np.append(np.flatnonzero(~inside), len(inside))
+    ends = others[np.searchsorted(others, begins, side="right")]
+    found = zip(begins.tolist(), ends.tolist(), tags[begins, 1].tolist(), strict=True)
+    return [(a, b, doc.vocab.strings[label]) for a, b, label in found if b <= len(sentence)]
+
+
 def sentence_vector(sentence: Span) -> Floats1d:
     """Return a vector of a sentence: the mean of its tokens in doc.tensor or of hashed words."""
     doc, tokens = sentence.doc, slice(sentence.start, sentence.end)
     if doc.tensor.ndim == 2 and len(doc.tensor) == len(doc):
         return to_numpy(doc.tensor[tokens]).mean(axis=0)
-    mixed = doc.to_array("LOWER")[tokens].astype("uint64") * np.uint64(0x9E3779B97F4A7C15)
+    mixed = _attributes(sentence, [LOWER])[:, 0].astype("uint64") * np.uint64(0x9E3779B97F4A7C15)
     column = ((mixed >> np.uint64(40)) % np.uint64(N_HASHED)).astype("int64")
     sign = np.where((mixed >> np.uint64(20)) & np.uint64(1), 1.0, -1.0)
     return np.bincount(column, weights=sign, minlength=N_HASHED)
+
+
+def _attributes(sentence: Span, attributes: list[int]) -> np.ndarray:
+    """Return attributes of the tokens of a sentence alone, shape (n_tokens, n_attributes)."""
+    span: Any = sentence  # spaCy's type stub lacks to_array
+    return span.to_array(attributes)
