@@ -28,7 +28,9 @@ from spacy_longtail.unlabelled.proposals import (
     DEFAULT_NAMES,
     ID,
     MINED,
+    READ,
     SHARE,
+    entities_digest,
     proposal_id,
     write_proposals,
 )
@@ -478,7 +480,10 @@ def test_conflicts_are_kept_apart(corpus, tmp_path):
 
 def test_an_edited_conflict_can_be_merged(corpus, tmp_path):
     pair = [task("Ida came .", [(0, 3, t)], source="x") for t in ("NAT", "PER")]
-    other = [task("Bo came .", [(0, 2, t)]) for t in ("NAT", "PER")]
+    doc = words(blank(), "Bo came .")
+    doc.ents = [Span(doc, 0, 1, label="NAT")]
+    predicted = {READ: entities_digest(doc)}
+    other = [task("Bo came .", [(0, 2, t)], **predicted) for t in ("NAT", "PER")]
     merge_labels(corpus, written(tmp_path / "l.jsonl", [*pair, *other]), "dev")
     rows = list(srsly.read_jsonl(corpus / CONFLICTS))
     written(corpus / CONFLICTS, rows[1:])
