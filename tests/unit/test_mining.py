@@ -472,7 +472,7 @@ def test_conflicts_are_kept_apart(corpus, tmp_path):
     kept = list(srsly.read_jsonl(corpus / CONFLICTS))
     assert [row["text"].strip() for row in kept] == ["Ida came .", "Ida came .", inside]
     assert [row["spans"][0]["label"] for row in kept if row["spans"]] == ["NAT", "PER"]
-    assert all(row["meta"]["problem"] for row in kept)
+    assert all(row["meta"]["mine_problem"] for row in kept)
     before = (corpus / CONFLICTS).read_bytes()
     assert not merge_labels(corpus, path, "dev").parts
     assert (corpus / CONFLICTS).read_bytes() == before
@@ -491,7 +491,7 @@ def test_an_edited_conflict_can_be_merged(corpus, tmp_path):
     assert dict(found.parts) == {"train": 1} and found.mentions == {"PER": 1}
     *_, last = load_docs(corpus / "train.spacy", blank())
     assert last.text == "Ida came ." and last.user_data["source"] == "x"
-    assert "problem" not in last.user_data
+    assert "mine_problem" not in last.user_data
     assert [row["text"] for row in srsly.read_jsonl(corpus / CONFLICTS)] == ["Bo came ."] * 2
     written(corpus / CONFLICTS, [rows[2], {**rows[3], "answer": "reject"}])
     assert merge_labels(corpus, corpus / CONFLICTS, "dev").mentions == {"NAT": 1}

@@ -35,7 +35,7 @@ from .scan import RANDOM
 from .units import sentences_of
 
 CONFLICTS = "conflicts.jsonl"  # in the corpus
-PROBLEM = "problem"  # key of user_data: why a sentence is a conflict
+PROBLEM = "mine_problem"  # key of user_data: why a sentence is a conflict
 
 
 @dataclass
@@ -98,6 +98,17 @@ def merge_labels(
     _check_proposed(docs, labelled, unchanged)
     merged.n_read = len(docs)
     merged.n_unchanged = sum(map(_is_unchanged, docs))
+    new = _sort_in(docs, corpus, nlp, labelled, random_to, merged)
+    merged.parts.update({part: len(docs) for part, docs in new.items()})
+    merged.new_types = sorted(set(merged.mentions) - set(types.labels))
+    _write(corpus, nlp, new, types, merged, labelled)
+    return merged
+
+
+def _sort_in(
+    docs: list[Doc], corpus: Path, nlp: Language, labelled: Path, random_to: str, merged: Merged
+) -> dict[str, list[Doc]]:
+    """Return the new sentences of each part. Known ones and conflicts are added to `merged`."""
     inside, drawn = known_in_corpus(corpus, nlp, labelled), KnownSentences()
     parts_of = parts_in_corpus(corpus, nlp, labelled)
     known, in_any_case = _known(doc for _, own in parts_of for doc in own)
@@ -132,10 +143,7 @@ def merge_labels(
                 drawn.add_docs([doc], nlp)
             merged.mentions.update(ent.label_ for ent in doc.ents)
         seen.add(pair)
-    merged.parts.update({part: len(docs) for part, docs in new.items()})
-    merged.new_types = sorted(set(merged.mentions) - set(types.labels))
-    _write(corpus, nlp, new, types, merged, labelled)
-    return merged
+    return new
 
 
 def _check_proposed(docs: list[Doc], path: Path, unchanged: bool) -> None:
