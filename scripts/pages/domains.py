@@ -254,7 +254,7 @@ def _by_size() -> Iterator[tuple[str, str]]:
 def _longer(
     runs: dict[tuple[str, str], dict], by_seed: dict[tuple[str, str], dict[int, dict]]
 ) -> Iterator[tuple[str, str]]:
-    """Yield what 1,000 steps instead of 400 bring the transformers, with the seeds that both have."""
+    """Yield what 1,000 steps instead of 400 bring the transformers, with the same seeds."""
     for name in ("plain transformer", "three layers", "six layers"):
         long, stock = (
             mean(100 * runs[corpus, method]["ents_macro_f"] for corpus in DOMAINS)
