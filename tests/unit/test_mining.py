@@ -554,6 +554,48 @@ def test_documents_of_one_group_stay_in_one_part(tmp_path):
         assert len([*new_sentences(doc, known, PassCounts())]) == n_left, article
 
 
+@pytest.mark.parametrize("share", ["mined", RANDOM])
+def test_the_annotation_of_a_merged_sentence_can_be_replaced(corpus, tmp_path, share):
+    """As after a file that was merged before it was finished."""
+    rows = [task("Ida came .", [], share), task("Bo came .", [(0, 2, "NAT")], share)]
+    merge_labels(corpus, written(tmp_path / "a.jsonl", rows), "test")
+    part = "test" if share == RANDOM else "train"
+    path = written(tmp_path / "b.jsonl", [task("Ida came .", [(0, 3, "PER")], share), rows[1]])
+    assert len(merge_labels(corpus, path, "dev").conflicts) == 1
+    before = {p: len(load_docs(corpus / f"{p}.spacy", blank())) for p in ("train", "test")}
+    found = merge_labels(corpus, path, "dev", replace=True)
+    assert len(found.replaced) == 1 and not found.parts and not found.conflicts and found.n_known == 1
+    docs = {p: load_docs(corpus / f"{p}.spacy", blank()) for p in before}
+    assert {p: len(own) for p, own in docs.items()} == before
+    (doc,) = (doc for doc in docs[part] if doc.text == "Ida came .")
+    assert [ent.label_ for ent in doc.ents] == ["PER"]
+    assert "No new sentence" in run_app("merge", corpus, path, "--replace").output
+
+
+def test_sentences_of_the_corpus_itself_are_not_replaced(corpus, tmp_path):
+    path = written(tmp_path / "l.jsonl", [task(toy_docs()[0].text.strip(), [])])
+    found = merge_labels(corpus, path, "dev", replace=True)
+    assert len(found.conflicts) == 1 and not found.replaced
+
+
+def test_convert_does_not_remove_what_was_merged(tmp_path):
+    source = new_file(tmp_path / "source" / "train.iob", "Ida B-PER\ncame O\n").parent
+    run_app("convert", source, tmp_path / "corpus")
+    run_app("convert", source, tmp_path / "corpus")
+    merge_labels(tmp_path / "corpus", written(tmp_path / "l.jsonl", [task("Bo came .", [])]), "dev")
+    before = tree(tmp_path / "corpus")
+    refused(["convert", source, tmp_path / "corpus"], "L437")
+    assert tree(tmp_path / "corpus") == before
+    new_file(tmp_path / "corpus" / "train.spacy", b"damaged")
+    run_app("convert", source, tmp_path / "corpus")
+
+
+def test_unlabelled_documents_of_a_pool_are_what_it_should_have(tmp_path):
+    DocBin(docs=[words(blank(), "Oslo waits .")]).to_disk(tmp_path / "pool.spacy")
+    assert len(texts_of(tmp_path / "pool.spacy", events=(events := Events()))) == 1
+    assert not events.counts
+
+
 def test_predictions_that_nobody_changed_are_counted(corpus, tmp_path):
     """Doccano exports predictions as labels, read or not."""
     path = tmp_path / "next.jsonl"

@@ -9,6 +9,7 @@ from pydantic.dataclasses import dataclass
 from spacy.language import Language
 
 from ..errors import Errors
+from ..output.console import progress
 from ..settings import CHECKED
 from .base import Augmenter, Reader
 from .draft import DraftSentence, Edit, Piece
@@ -49,7 +50,7 @@ class MentionReplacement(Augmenter):
 
     def prepare(self, nlp: Language) -> None:
         by_key: dict[int, dict[str, dict[tuple[str, ...], Surface]]] = defaultdict(dict)
-        for draft in self.drafts(nlp, self.corpus):
+        for draft in progress(self.drafts(nlp, self.corpus), "mentions to draw"):
             for start, end, label in draft.mentions:
                 if self.targets_type(label):
                     texts = tuple(draft.texts[start:end])

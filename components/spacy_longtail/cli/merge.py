@@ -22,6 +22,10 @@ def merge(
     unchanged: Annotated[
         bool, Option("--unchanged", help="Accept a file without any change of the annotation.")
     ] = False,
+    replace: Annotated[
+        bool,
+        Option("--replace", help="Replace the annotation of sentences that an earlier `merge` added."),
+    ] = False,
     format: Annotated[
         str | None, Option(help="Format of the file: json or spacy.", show_default="detected")
     ] = None,
@@ -40,6 +44,7 @@ def merge(
         labelled,
         random_to,
         unchanged,
+        replace=replace,
         format=format,
         allow=allow,
         **given_options(misaligned=misaligned, offsets=offsets),
@@ -53,6 +58,7 @@ def merge(
                 "new_types": merged.new_types,
                 "known": merged.n_known,
                 "repeated": merged.n_repeated,
+                "replaced": len(merged.replaced),
                 "unchanged": merged.n_unchanged,
                 "conflicts": len(merged.conflicts),
                 "left_out": skipped,
@@ -60,7 +66,9 @@ def merge(
         )
     for part, n in merged.parts.items():
         msg.good(f"{part}: {number(n, 'sentence')} added")
-    if not merged.parts:
+    if merged.replaced:
+        msg.good(f"Annotation replaced: {number(len(merged.replaced), 'sentence')}")
+    if not merged.parts and not merged.replaced:
         msg.info("No new sentence.")
     if mentions:
         msg.text(", ".join(f"{label} {n}" for label, n in mentions))

@@ -37,6 +37,7 @@ from .names import NAMES, UTF8, Names, convert_names, number_of_names
 from .parts import (  # noqa: F401  other packages import what they need of corpora from here
     all_parts,
     check_docs,
+    number_with,
     part_path,
     replacing_parts,
     stream_docs,
@@ -47,6 +48,7 @@ from .tokenizers import Tokens, blank
 
 REPORT = "conversion.json"  # in a converted corpus
 PARTS = ("train", "dev", "test")
+PROPOSAL = "mine_id"  # key of user_data of the sentences that `merge` added
 
 
 # most frequent first
@@ -118,6 +120,7 @@ def convert_corpus(
     nlp = blank(lang, tokens)
     boundaries = sentences and boundary_pipeline(sentences, lang, tokens)
     check_corpus_folder(target, parts)
+    _check_merged(target, parts)
 
     report: dict[str, ConvertedPart] = {}
     happened: list[tuple[Events, Misaligned]] = []
@@ -239,6 +242,17 @@ def check_corpus_folder(target: Path, parts: Iterable[str], inputs: Iterable[Pat
         return f"it holds {', '.join(names)} of another origin" if names else ""
 
     check_folder(target, inputs, foreign)
+
+
+def _check_merged(target: Path, parts: Iterable[str]) -> None:
+    """Refuse a corpus with sentences that `merge` added, which a conversion would remove."""
+    n = 0
+    for path in (part_path(target, part) for part in parts):
+        with suppress(ValueError):  # nothing there, or a damaged file
+            n += number_with(path, PROPOSAL)
+    if n:
+        problem = f"`merge` added {n} sentences to it. Merge their files again after the conversion"
+        raise ValueError(Errors.L437.format(path=target, problem=problem))
 
 
 def write_corpus(

@@ -96,7 +96,8 @@ def matcher_of(
     """
     matcher = PhraseMatcher(vocab, attr=attr)
     for label, of_type in names.items():
-        for batch in minibatch(of_type, BATCH):  # a million documents would fill the memory
+        listed = progress(of_type, f"names of {label}")
+        for batch in minibatch(listed, BATCH):  # a million documents would fill the memory
             matcher.add(label, [Doc(vocab, words=list(words)) for words in batch])
     return matcher
 

@@ -83,6 +83,22 @@ def check_docs(path: Path) -> int:
     return sum(len(tokens) for tokens in _streamed(path, lambda docs: iter(docs.tokens)))
 
 
+def number_with(path: Path, key: str) -> int:
+    """Return the number of documents of a .spacy file or folder with a key in user_data.
+
+    The documents themselves are not made.
+    """
+    return sum(
+        _streamed(
+            path,
+            lambda docs: (
+                data is not None and key in srsly.msgpack_loads(data, use_list=False)
+                for data in docs.user_data
+            ),
+        )
+    )
+
+
 def bare_vocab() -> Vocab:
     """Return a vocabulary without a pipeline, whose creation would import every installed extra."""
     return create_vocab("xx", BaseDefaults)

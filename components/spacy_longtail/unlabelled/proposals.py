@@ -13,6 +13,7 @@ from typing import Literal
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
+from ..corpus.folder import PROPOSAL as ID
 from ..corpus.formats.tasks import TASKS
 from ..corpus.likeness import digest
 from ..output.writing import write_file
@@ -26,7 +27,7 @@ DEFAULT_NAMES: dict[ProposalFormat, str] = {
     "label-studio": "next.json",
     "spacy": "next.spacy",
 }
-ID, SHARE, READ = "mine_id", "mine_share", "mine_read"  # READ: digest of the predictions
+SHARE, READ = "mine_share", "mine_read"  # READ: digest of the predictions
 MINED = "mined"  # share of the sentences that were chosen for a type
 
 

@@ -46,6 +46,7 @@ class Merged:
     mentions: Counter[str] = field(default_factory=Counter)  # added, by type
     n_known: int = 0  # sentences that the corpus has with the same annotation
     n_repeated: int = 0  # repetitions in the file with the same annotation
+    replaced: set[str] = field(default_factory=set)  # ids of sentences whose annotation was corrected
     n_unchanged: int = 0  # sentences in the file with just the entities that the pipeline predicted
     n_read: int = 0  # sentences in the file
     conflicts: list[tuple[Doc, str]] = field(default_factory=list)  # with another annotation: not added
@@ -59,6 +60,7 @@ def merge_labels(
     random_to: str,
     unchanged: bool = False,
     *,
+    replace: bool = False,
     format: str | None = None,
     allow: bool = False,
     **options: object,
@@ -74,6 +76,7 @@ def merge_labels(
     labelled (Path): File that the annotation tool exported.
     random_to (str): Part for the random sample.
     unchanged (bool): Whether to accept a file in which no annotation was changed.
+    replace (bool): Whether a sentence that an earlier merge added gets the new annotation.
     format (Optional[str]): Name of the format; null detects it.
     allow (bool): Whether more than a twentieth of the annotations may be lost.
     **options (object): Options of the format, such as offsets="utf-16".
@@ -98,20 +101,33 @@ def merge_labels(
     _check_proposed(docs, labelled, unchanged)
     merged.n_read = len(docs)
     merged.n_unchanged = sum(map(_is_unchanged, docs))
-    new = _sort_in(docs, corpus, nlp, labelled, random_to, merged)
-    merged.parts.update({part: len(docs) for part, docs in new.items()})
+    new = _sort_in(docs, corpus, nlp, labelled, random_to, replace, merged)
     merged.new_types = sorted(set(merged.mentions) - set(types.labels))
     _write(corpus, nlp, new, types, merged, labelled)
     return merged
 
 
 def _sort_in(
-    docs: list[Doc], corpus: Path, nlp: Language, labelled: Path, random_to: str, merged: Merged
+    docs: list[Doc],
+    corpus: Path,
+    nlp: Language,
+    labelled: Path,
+    random_to: str,
+    replace: bool,
+    merged: Merged,
 ) -> dict[str, list[Doc]]:
     """Return the new sentences of each part. Known ones and conflicts are added to `merged`."""
     inside, drawn = known_in_corpus(corpus, nlp, labelled), KnownSentences()
-    parts_of = parts_in_corpus(corpus, nlp, labelled)
-    known, in_any_case = _known(doc for _, own in parts_of for doc in own)
+    earlier: dict[str, str] = {}  # parts of the sentences that earlier merges added, by id
+
+    def docs_of_corpus() -> Iterator[Doc]:
+        for part, own in parts_in_corpus(corpus, nlp, labelled):
+            for doc in own:
+                if ID in doc.user_data:
+                    earlier[doc.user_data[ID]] = part
+                yield doc
+
+    known, in_any_case = _known(docs_of_corpus())
     # the random sample comes first: what is also in a mined text must not come to train
     docs.sort(key=lambda doc: doc.user_data[SHARE] != RANDOM)
     rows = [(doc, exact_key(doc.text), (text_key(doc.text), entities_of(doc))) for doc in docs]
@@ -121,10 +137,13 @@ def _sort_in(
     new: dict[str, list[Doc]] = {}
     seen: set[tuple[int, Entities]] = set()
     for doc, key, pair in rows:
-        part = random_to if doc.user_data[SHARE] == RANDOM else "train"
+        own_id, part = doc.user_data[ID], random_to if doc.user_data[SHARE] == RANDOM else "train"
+        is_correction = replace and own_id in earlier and len(versions[key]) == 1
+        if is_correction:
+            part = earlier[own_id]
         if known.get(key) == pair[1] or (key not in known and pair in in_any_case):
             merged.n_known += 1
-        elif key in known:
+        elif key in known and not is_correction:
             merged.conflicts.append((doc, "the corpus has it with another annotation"))
         elif pair in seen:
             merged.n_repeated += 1
@@ -138,6 +157,10 @@ def _sort_in(
             merged.conflicts.append((doc, f"its {inside.group_by} is in {', '.join(others)}"))
         else:
             new.setdefault(part, []).append(doc)
+            if is_correction:
+                merged.replaced.add(own_id)
+            else:
+                merged.parts[part] += 1
             inside.add_group(doc, part)
             if part != "train":
                 drawn.add_docs([doc], nlp)
@@ -209,7 +232,8 @@ def _write(
             # if the part is a folder of files, each new file has as many documents as the first one
             first = sorted(own.rglob("*.spacy"))[0] if own.is_dir() else None
             n_docs = None if first is None else sum(1 for _ in stream_docs(first, nlp.vocab))
-            write_part(folder, part, itertools.chain(old, docs), n_docs)
+            kept = (doc for doc in old if doc.user_data.get(ID) not in merged.replaced)
+            write_part(folder, part, itertools.chain(kept, docs), n_docs)
         if merged.new_types:
             labels, tail = [*types.labels, *merged.new_types], [*types.tail, *merged.new_types]
             write_types(folder, types._replace(labels=labels, tail=tail))

@@ -41,7 +41,7 @@ class DocBinReader:
                 _trim(doc, place, context.events)
             except ValueError as error:  # of spaCy, for entities that nothing begins
                 raise damaged(path, f"document {i}: {error}") from error
-            if not doc.has_annotation("ENT_IOB"):
+            if not (doc.has_annotation("ENT_IOB") or context.unlabelled):
                 context.events.add("unannotated", "documents", place)
             yield doc
         is_lost = self.spans_key not in keys if self.spans_key else len(keys) > 1 and not is_annotated
