@@ -578,8 +578,16 @@ def test_sentences_of_the_corpus_itself_are_not_replaced(corpus, tmp_path):
     assert len(found.conflicts) == 1 and not found.replaced
 
 
+def test_two_corrections_of_one_sentence_are_conflicts(corpus, tmp_path):
+    merge_labels(corpus, written(tmp_path / "a.jsonl", [task("Ida came .", [])]), "dev")
+    two = [task("Ida came .", [(0, 3, label)]) for label in ("PER", "NAT")]
+    found = merge_labels(corpus, written(tmp_path / "b.jsonl", two), "dev", replace=True)
+    assert len(found.conflicts) == 2 and not found.replaced
+
+
 def test_convert_does_not_remove_what_was_merged(tmp_path):
-    source = new_file(tmp_path / "source" / "train.iob", "Ida B-PER\ncame O\n").parent
+    row = {**task("Ida came .", [(0, 3, "PER")]), "meta": {"source": "x"}}
+    source = new_file(tmp_path / "source" / "train.jsonl", json.dumps(row)).parent
     run_app("convert", source, tmp_path / "corpus")
     run_app("convert", source, tmp_path / "corpus")
     merge_labels(tmp_path / "corpus", written(tmp_path / "l.jsonl", [task("Bo came .", [])]), "dev")

@@ -138,7 +138,7 @@ def _sort_in(
     seen: set[tuple[int, Entities]] = set()
     for doc, key, pair in rows:
         own_id, part = doc.user_data[ID], random_to if doc.user_data[SHARE] == RANDOM else "train"
-        is_correction = replace and own_id in earlier and len(versions[key]) == 1
+        is_correction = replace and own_id in earlier
         if is_correction:
             part = earlier[own_id]
         if known.get(key) == pair[1] or (key not in known and pair in in_any_case):
