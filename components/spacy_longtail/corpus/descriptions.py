@@ -145,7 +145,7 @@ def _read(path: Path) -> Declared:
         raise _bad(
             path,
             f"tail or descriptions name {', '.join(strange)}, labels does not",
-            "Declare them in both.",
+            "Correct their spelling, or declare them in both.",
         )
     return declared
 
