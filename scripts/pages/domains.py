@@ -365,12 +365,14 @@ def _contrast() -> Iterator[tuple[str, str]]:
 
 def _lists_elsewhere() -> Iterator[tuple[str, str]]:
     """Yield scores with lists on corpora whose types the encoder knows better."""
-    runs = {(r["corpus"], r["method"]): r for r in read("names_earlier")}
+    runs: dict[tuple[str, str], list[dict]] = {}
+    for r in read("names_earlier"):
+        runs.setdefault((r["corpus"], r["method"]), []).append(r)
     rows = [
         (
             title,
             *(
-                _scores(runs[f"{corpus}_30", name][part], *keys)
+                _scores(averaged([r[part] for r in runs[f"{corpus}_30", name]]), *keys)
                 for part, keys in (("dev", ()), ("test", ("ents_tail_f",)))
                 for name in ("CNN", "CNN with lists")
             ),
