@@ -206,6 +206,9 @@ def specialist() -> Iterator[tuple[str, str]]:
         p = "p < 0.001" if r["p"] < 0.001 else f"p = {r['p']:.2g}"
         interval = f"{r['difference']:+.1f} ({r['low']:+.1f} to {r['high']:+.1f}, {p})"
         yield f"lists.decision.{r['corpus']}", interval.replace("-", "−")
+    few = {(r["corpus"], r["method"]): 100 * r["test"]["ents_macro_f"] for r in read("names_100")}
+    pairs = ([few[f"{c}_30", name] for c in DOMAINS] for name in ("CNN with lists", "CNN"))
+    yield "lists.100.changes", _changes(*pairs)
     yield from _lists_for_six(by_seed)
     yield from _weak_names()
     yield from _contrast()
