@@ -66,7 +66,7 @@ def visible_text(text: str) -> str:
     joined to their letters (NFC).
     """
     if not text.isascii():
-        text = INVISIBLE.sub("", normalize("NFC", text))
+        text = normalize("NFC", INVISIBLE.sub("", text))
     return "".join(text.split())
 
 

@@ -14,7 +14,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..errors import Errors, Warnings
-from ..output.console import progress
+from ..output.console import number, progress
 from ..output.targets import check_folder
 from ..output.writing import coded_io
 from ..records import Record
@@ -120,7 +120,7 @@ def convert_corpus(
     nlp = blank(lang, tokens)
     boundaries = sentences and boundary_pipeline(sentences, lang, tokens)
     check_corpus_folder(target, parts)
-    _check_merged(target, parts)
+    _check_merged(target)
 
     report: dict[str, ConvertedPart] = {}
     happened: list[tuple[Events, Misaligned]] = []
@@ -130,7 +130,7 @@ def convert_corpus(
             docs: Iterable[Doc] = part.read(context, duplicates)
             if boundaries:
                 docs = with_boundaries(docs, boundaries, part.path, context.events)
-            tally = write_part(folder, name, progress(docs, name), docs_per_file)
+            tally = write_part(folder, name, progress(_not_merged(docs), name), docs_per_file)
             report[name] = ConvertedPart(
                 format=part.format,
                 misaligned=part.misaligned,
@@ -244,14 +244,22 @@ def check_corpus_folder(target: Path, parts: Iterable[str], inputs: Iterable[Pat
     check_folder(target, inputs, foreign)
 
 
-def _check_merged(target: Path, parts: Iterable[str]) -> None:
+def _not_merged(docs: Iterable[Doc]) -> Iterator[Doc]:
+    """Yield documents without the key by which sentences that `merge` added are recognised."""
+    for doc in docs:
+        doc.user_data.pop(PROPOSAL, None)
+        yield doc
+
+
+def _check_merged(target: Path) -> None:
     """Refuse a corpus with sentences that `merge` added, which a conversion would remove."""
     n = 0
-    for path in (part_path(target, part) for part in parts):
-        with suppress(ValueError):  # nothing there, or a damaged file
+    for path in all_parts(target):
+        with suppress(ValueError):  # a damaged file
             n += number_with(path, PROPOSAL)
     if n:
-        problem = f"`merge` added {n} sentences to it. Merge their files again after the conversion"
+        added = number(n, "sentence")
+        problem = f"`merge` added {added} to it. Merge their files again after the conversion"
         raise ValueError(Errors.L437.format(path=target, problem=problem))
 
 

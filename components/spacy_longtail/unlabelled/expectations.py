@@ -92,7 +92,7 @@ class Recorder:
         lengths = np.concatenate([sentence_lengths(doc) for doc in docs])
         if isinstance(pipe, SentenceGate):
             p = pipe.model.ops.to_numpy(pipe.predict(docs))
-            rows = np.zeros((sum(lengths), len(labels)))
+            rows = np.zeros((lengths.sum(), len(labels)), dtype="float32")
             rows[np.cumsum(lengths) - lengths] = p / max(1, len(labels))
             return rows
         if not is_secondary(self.counted):

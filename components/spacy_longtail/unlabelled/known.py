@@ -31,7 +31,7 @@ class KnownSentences:
 
     def __init__(self, group_by: str | None = None) -> None:
         self.group_by = group_by
-        self._parts: dict[object, set[str]] = {}  # by group
+        self._parts: dict[str, set[str]] = {}  # by group
         self._keys: set[int] = set()
         self._lengths: dict[str, set[int]] = {}  # of texts in characters, by their beginning
 
@@ -47,13 +47,14 @@ class KnownSentences:
             first = plain[: next((n for n in N_FIRST if n <= len(plain)), None)]
             self._lengths.setdefault(first, set()).add(len(plain))
 
-    def group_of(self, doc: Doc) -> object:
-        """Return the group of a document, or None if it has none."""
-        return doc.user_data.get(self.group_by) if self.group_by else None
+    def group_of(self, doc: Doc) -> str:
+        """Return the group of a document as text, or "" if it has none."""
+        group = doc.user_data.get(self.group_by) if self.group_by else None
+        return "" if group is None else str(group)
 
     def add_group(self, doc: Doc, part: str) -> None:
         """Store that a part has documents of a document's group."""
-        if (group := self.group_of(doc)) is not None:
+        if group := self.group_of(doc):
             self._parts.setdefault(group, set()).add(part)
 
     def other_parts(self, doc: Doc, part: str) -> list[str]:

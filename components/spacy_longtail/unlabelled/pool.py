@@ -155,18 +155,19 @@ def _records(path: Path, encoding: str, context: Context) -> Iterator[Doc]:
     context = context._replace(unlabelled=True)
     tags = TagReader(context, reader.scheme)
     for place, record in read_records(path, encoding):
-        if "text" not in record and record.keys() & NESTED:
+        if _is_nested(record):
             yield from _nested(record, reader, context, place, tags)
             continue
         data, meta = record.get("data"), record.get("meta")
         task = data if isinstance(data, dict) and "text" not in record else record
         about = {**task, **(meta if isinstance(meta, dict) else {})}
-        named = [task[key] for key in TEXTS if not isinstance(task.get(key, {}), dict)]
+        words = record.get("tokenized_text", record.get("tokens"))
+        keys = TEXTS[:2] if isinstance(words, list) else TEXTS
+        named = [task[key] for key in keys if not isinstance(task.get(key, {}), dict)]
         text = next(iter(named), None)
         if task is data and not named:  # in Label Studio, the only text may have any name
             texts = [name for name, value in task.items() if isinstance(value, str)]
             text = about.pop(texts[0]) if len(texts) == 1 else None
-        words = record.get("tokenized_text", record.get("tokens"))
         if text is None and isinstance(words, list) and {*map(type, words)} <= {str}:
             # lists of tokens, as on the Hugging Face hub or for GLiNER
             docs = _of_words(words, context, place)
@@ -180,21 +181,33 @@ def _records(path: Path, encoding: str, context: Context) -> Iterator[Doc]:
             yield doc
 
 
+def _is_nested(record: dict[str, Any]) -> bool:
+    """Return whether a record has its texts in lists, and neither a text nor tokens of its own."""
+    lists = [record[key] for key in NESTED if isinstance(record.get(key), list)]
+    has_own = bool(record.keys() & {*TEXTS, "tokens", "tokenized_text"})
+    return not has_own and any(isinstance(item, list | dict) for items in lists for item in items)
+
+
 def _nested(
     record: dict[str, Any], reader: JsonReader, context: Context, place: Place, tags: TagReader
 ) -> Iterator[Doc]:
     """Yield the texts of a record that has them in lists, as `convert` reads it."""
-    try:
-        items = [*reader.items({"ner": [], **record}, place, context, tags)]  # without labels, too
-    except OTHER_FORM as error:
-        raise unreadable(place, f"found {str(record)[:60]!r}, which has another form", TEXT) from error
-    for item in items:
+    items = reader.items({"ner": [], **record}, place, context, tags)  # without labels, too
+    while True:
+        try:  # one at a time, because a document is only valid until new words are removed
+            item = next(items, None)
+        except OTHER_FORM as error:
+            problem = f"found {str(record)[:60]!r}, which has another form"
+            raise unreadable(place, problem, TEXT) from error
+        if item is None:
+            return
         if isinstance(item, Text):
             docs, about = _made(check_text(item.text or "", place), context, place), item.about
         else:
             docs, about = [item], {}
         for doc in docs:
-            keep_values(doc, {**about, "pool_id": record.get("id")}, place)
+            values = {k: v for k, v in record.items() if k not in NAMED}
+            keep_values(doc, {**values, **about, "pool_id": record.get("id")}, place)
             yield _plain(doc, context.nlp.vocab)
 
 

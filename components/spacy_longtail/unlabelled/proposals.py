@@ -6,7 +6,6 @@ recognises proposals, and refuses texts that were changed.
 
 import json
 from collections.abc import Sequence
-from itertools import accumulate
 from pathlib import Path
 from typing import Literal
 
@@ -17,6 +16,7 @@ from ..corpus.folder import PROPOSAL as ID
 from ..corpus.formats.tasks import TASKS
 from ..corpus.likeness import digest
 from ..output.writing import write_file
+from ..sentences import visible_text
 from .scan import RANDOM, Proposal
 
 Entities = tuple[tuple[int, int, str], ...]  # start, end, type
@@ -41,9 +41,14 @@ def proposal_id(share: str, text: str) -> str:
 
 
 def entities_of(doc: Doc) -> Entities:
-    """Return the entities of a text. Offsets skip white space, which tools may change."""
-    before = [0, *accumulate(not c.isspace() for c in doc.text)]
-    return tuple((before[e.start_char], before[e.end_char], e.label_) for e in doc.ents)
+    """Return the entities of a text. Offsets count what `visible_text` leaves of it."""
+    text, read, n, entities = doc.text, 0, 0, list[tuple[int, int, str]]()
+    for ent in doc.ents:
+        start = n + len(visible_text(text[read : ent.start_char]))
+        n = start + len(visible_text(text[ent.start_char : ent.end_char]))
+        read = ent.end_char
+        entities.append((start, n, ent.label_))
+    return tuple(entities)
 
 
 def entities_digest(doc: Doc) -> str:

@@ -118,17 +118,20 @@ def _sort_in(
 ) -> dict[str, list[Doc]]:
     """Return the new sentences of each part. Known ones and conflicts are added to `merged`."""
     inside, drawn = known_in_corpus(corpus, nlp, labelled), KnownSentences()
-    earlier: dict[str, str] = {}  # parts of the sentences that earlier merges added, by id
+    # part and entities of the sentences that earlier merges added, by id
+    earlier: dict[str, tuple[str, Entities]] = {}
 
     def docs_of_corpus() -> Iterator[Doc]:
         for part, own in parts_in_corpus(corpus, nlp, labelled):
             for doc in own:
                 if ID in doc.user_data:
-                    earlier[doc.user_data[ID]] = part
+                    earlier[doc.user_data[ID]] = part, entities_of(doc)
                 yield doc
 
     known, in_any_case = _known(docs_of_corpus())
-    # the random sample comes first: what is also in a mined text must not come to train
+    if random_to != "train":  # what is also in a mined text must not come to train
+        drawn.add_docs((doc for doc in docs if doc.user_data[SHARE] == RANDOM), nlp)
+    # the random sample comes first, because its groups must not come to train, either
     docs.sort(key=lambda doc: doc.user_data[SHARE] != RANDOM)
     rows = [(doc, exact_key(doc.text), (text_key(doc.text), entities_of(doc))) for doc in docs]
     versions: dict[int, set[Entities]] = {}
@@ -138,10 +141,11 @@ def _sort_in(
     seen: set[tuple[int, Entities]] = set()
     for doc, key, pair in rows:
         own_id, part = doc.user_data[ID], random_to if doc.user_data[SHARE] == RANDOM else "train"
-        is_correction = replace and own_id in earlier
-        if is_correction:
-            part = earlier[own_id]
-        if known.get(key) == pair[1] or (key not in known and pair in in_any_case):
+        is_known = known.get(key) == pair[1] or (key not in known and pair in in_any_case)
+        if is_correction := replace and own_id in earlier:
+            part, entities = earlier[own_id]
+            is_known = entities == pair[1]
+        if is_known:
             merged.n_known += 1
         elif key in known and not is_correction:
             merged.conflicts.append((doc, "the corpus has it with another annotation"))
@@ -162,8 +166,6 @@ def _sort_in(
             else:
                 merged.parts[part] += 1
             inside.add_group(doc, part)
-            if part != "train":
-                drawn.add_docs([doc], nlp)
             merged.mentions.update(ent.label_ for ent in doc.ents)
         seen.add(pair)
     return new
@@ -221,10 +223,11 @@ def _write(
     """Write the parts with new sentences, new types, and the conflicts."""
     tasks = [_conflict(doc, why) for doc, why in merged.conflicts]
     path = corpus / CONFLICTS
-    is_itself = path.exists() and path.samefile(labelled)  # then only what is left stays
+    is_itself = path.exists() and path.samefile(labelled)  # then only what is left or ignored stays
     with coded_io(path):
-        is_kept = tasks and path.exists() and not is_itself
-        before = path.read_text(encoding="utf8").splitlines() if is_kept else []
+        before = path.read_text(encoding="utf8").splitlines() if path.exists() else []
+    if is_itself:
+        before = [line for line in before if srsly.json_loads(line).get("answer") == "ignore"]
     with replacing_parts(corpus, new) as folder:
         for part, docs in new.items():
             own = part_path(corpus, part)
@@ -244,5 +247,9 @@ def _write(
 
 def _conflict(doc: Doc, why: str) -> Task:
     """Return a conflict as a task of Prodigy. Without READ it counts as changed when it returns."""
-    about = {key: value for key, value in doc.user_data.items() if isinstance(key, str) and key != READ}
+    about: Task = {
+        key: value
+        for key, value in doc.user_data.items()
+        if isinstance(key, str) and isinstance(value, str | int | float) and key != READ
+    }
     return prodigy_task(doc, 0, len(doc), {**about, PROBLEM: why})

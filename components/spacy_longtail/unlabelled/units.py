@@ -99,7 +99,8 @@ def entities_in(sentence: Span) -> list[tuple[int, int, str]]:
     """
     doc, tags = sentence.doc, _attributes(sentence, [ENT_IOB, ENT_TYPE])
     inside = np.append(tags[:, 0] == 1, sentence.end < len(doc) and doc[sentence.end].ent_iob == 1)
-    begins, others = np.flatnonzero(tags[:, 0] == 3), np.append(np.flatnonzero(~inside), len(inside))
+    begins = np.flatnonzero((tags[:, 0] == 3) & (tags[:, 1] != 0))  # a blocked token has no type
+    others = np.append(np.flatnonzero(~inside), len(inside))
     ends = others[np.searchsorted(others, begins, side="right")]
     found = zip(begins.tolist(), ends.tolist(), tags[begins, 1].tolist(), strict=True)
     return [(a, b, doc.vocab.strings[label]) for a, b, label in found if b <= len(sentence)]
