@@ -31,6 +31,7 @@ from spacy_longtail.unlabelled.proposals import (
     READ,
     SHARE,
     entities_digest,
+    entities_of,
     proposal_id,
     write_proposals,
 )
@@ -361,6 +362,7 @@ def test_labels_of_a_pool_do_not_matter(tmp_path, name, text, form, read):
         ({"tokens": ["Oslo", "waits"], "content": "news"}, ["Oslo waits"]),
         ({"tokens": ["Oslo", "waits"], "content": 5, "sentences": 1}, ["Oslo waits"]),
         ({"data": "Oslo waits", "sentences": 3, "paragraphs": ["a"]}, ["Oslo waits"]),
+        ({"tokens": ["Oslo", "waits"], "sentences": [["Rome"]]}, ["Oslo waits"]),
         ({"text": None}, []),
     ],
 )
@@ -973,6 +975,15 @@ def test_a_sentence_is_known_however_its_file_writes_its_characters(text, tmp_pa
     assert (
         merge_labels(corpus, written(tmp_path / "l.jsonl", [same]), "dev", unchanged=True).n_known == 1
     )
+
+
+def test_entities_are_compared_by_their_visible_characters():
+    found = []
+    for text in ("Ma\u00adría in Zu\u0308rich .", "María in Zürich ."):
+        doc = words(blank(), text)
+        doc.ents = [Span(doc, 0, 1, label="PER"), Span(doc, 2, 3, label="GEO")]
+        found.append(entities_of(doc))
+    assert found == [((0, 5, "PER"), (7, 13, "GEO"))] * 2
 
 
 def test_invisible_characters_inside_of_a_letter_hide_nothing():
