@@ -227,7 +227,8 @@ def _write(
     with coded_io(path):
         before = path.read_text(encoding="utf8").splitlines() if path.exists() else []
     if is_itself:
-        before = [line for line in before if srsly.json_loads(line).get("answer") == "ignore"]
+        rows = [line for line in before if line.strip()]  # an editor may leave an empty line
+        before = [row for row in rows if srsly.json_loads(row).get("answer") == "ignore"]
     with replacing_parts(corpus, new) as folder:
         for part, docs in new.items():
             own = part_path(corpus, part)
