@@ -308,11 +308,12 @@ def _masked(runs: dict[tuple[str, str], dict]) -> Iterator[tuple[str, str]]:
 
 def _taught(runs: dict[tuple[str, str], dict]) -> Iterator[tuple[str, str]]:
     """Yield macro F1 of six layers that a teacher's annotation of unlabelled text was added for."""
-    (r,) = read("self_training")
-    alone = runs[r["corpus"], f"six layers, {LONG}"]
-    yield "taught.alone", f"{100 * alone['ents_macro_f']:.1f}"
-    yield "taught.student", f"{r['scores']['six layers, taught']['test']['macro']:.1f}"
-    yield "taught.texts", str(r["texts"])
+    for r in read("self_training"):
+        alone, name = runs[r["corpus"], f"six layers, {LONG}"], f"taught.{r['corpus']}"
+        yield f"{name}.alone", f"{100 * alone['ents_macro_f']:.1f}"
+        yield f"{name}.student", f"{r['scores']['six layers, taught']['test']['macro']:.1f}"
+        yield f"{name}.teacher", f"{r['scores'][r['teacher']]['test']['macro']:.1f}"
+        yield f"{name}.texts", f"{r['texts']:,}"
 
 
 def _lists_for_six(by_seed: dict[tuple[str, str], dict[int, dict]]) -> Iterator[tuple[str, str]]:
