@@ -60,10 +60,10 @@ def touched_sentences(doc: Doc, spans: Iterable[Bounded]) -> np.ndarray:
 
 
 def visible_text(text: str) -> str:
-    """Return what files cannot write in different ways, to compare texts.
+    """Return the visible characters of a text, by which texts are compared.
 
-    White space and characters that nobody sees, such as soft hyphens, are removed, and accents are
-    joined to their letters (NFC).
+    White space and characters that nobody sees, such as soft hyphens, are removed. Accents are
+    joined to their letters (NFC), since some files write them as characters of their own.
     """
     if not text.isascii():
         text = normalize("NFC", INVISIBLE.sub("", text))
@@ -76,7 +76,7 @@ def plain_text(text: str) -> str:
 
 
 def by_punctuation(docs: Iterable[Doc]) -> list[Doc]:
-    """Return copies of documents whose sentence boundaries are replaced by spaCy's Sentencizer."""
+    """Copy documents, and split the copies into sentences with spaCy's Sentencizer."""
     rules = Sentencizer(overwrite=True)
     return [rules(doc.copy()) for doc in docs]
 

@@ -245,14 +245,14 @@ def check_corpus_folder(target: Path, parts: Iterable[str], inputs: Iterable[Pat
 
 
 def _not_merged(docs: Iterable[Doc]) -> Iterator[Doc]:
-    """Yield documents without the key by which sentences that `merge` added are recognised."""
+    """Remove the mark of merged sentences, since exported proposals have it, too."""
     for doc in docs:
         doc.user_data.pop(PROPOSAL, None)
         yield doc
 
 
 def _check_merged(target: Path) -> None:
-    """Refuse a corpus with sentences that `merge` added, which a conversion would remove."""
+    """Refuse to convert into a corpus to which `merge` added sentences: they would be lost."""
     n = 0
     for path in all_parts(target):
         with suppress(ValueError):  # a damaged file

@@ -1,7 +1,6 @@
 """Keys by which repeated texts are recognised: exactly, in any case, or with other names.
 
-Two texts are the same if only their white space differs, which tokens may have or not, or
-characters that nobody sees.
+Two texts are the same if they differ in nothing but white space and characters that nobody sees.
 """
 
 import hashlib

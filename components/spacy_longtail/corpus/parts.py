@@ -84,19 +84,15 @@ def check_docs(path: Path) -> int:
 
 
 def number_with(path: Path, key: str) -> int:
-    """Return the number of documents of a .spacy file or folder with a key in user_data.
+    """Count the documents of a .spacy file or folder whose user_data has a key.
 
-    The documents themselves are not made.
+    Only user_data is read, which is faster than to make the documents.
     """
-    return sum(
-        _streamed(
-            path,
-            lambda docs: (
-                data is not None and key in srsly.msgpack_loads(data, use_list=False)
-                for data in docs.user_data
-            ),
-        )
-    )
+
+    def has_key(data: bytes | None) -> bool:
+        return data is not None and key in srsly.msgpack_loads(data, use_list=False)
+
+    return sum(_streamed(path, lambda docs: map(has_key, docs.user_data)))
 
 
 def bare_vocab() -> Vocab:

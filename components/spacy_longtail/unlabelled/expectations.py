@@ -1,4 +1,4 @@
-"""Expected mentions of each type that begin at each token, by a pipeline's components.
+"""Record how many mentions of each type a pipeline expects to begin at each token.
 
 The expectation of a sentence is the sum over its tokens of the probability that a mention begins
 there. It is exact for a CRF and a softmax. For a transition system, it is conditional on the greedy
@@ -80,12 +80,15 @@ class Recorder:
                 yield doc
 
     def _mentions(self, docs: list[Doc]) -> Floats2d:
-        """Return the expected mentions, shape (n_tokens, n_types).
+        """Return how many mentions of each type are expected to begin at each token.
 
-        They are given by token, since a later component may change the sentence boundaries. The
-        expectation of a trained gate is its probability, shared equally by its types, at the first
-        token of the sentence. The expectation of a secondary is multiplied by the probability of
-        its gate if the gate is trained; otherwise it counts in flagged sentences only.
+        The rows are summed by sentence after the last component, because a later one may change the
+        sentence boundaries. The expectation of a trained gate is its probability, shared equally by
+        its types, at the first token of the sentence. The expectation of a secondary is multiplied
+        by the probability of its gate if the gate is trained; otherwise it counts in flagged
+        sentences only.
+
+        RETURNS (Floats2d): Shape (n_tokens, n_types).
         """
         labels = list(self.counted.labels)
         pipe: Any = self.counted

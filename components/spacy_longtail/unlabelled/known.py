@@ -24,9 +24,12 @@ BATCH = 64  # number of documents that are split together
 
 
 class KnownSentences:
-    """Known sentences, as 64 bits of each text in lower case and without white space.
+    """Set of sentences that must not be proposed again, and of the groups that each part has.
 
-    group_by (Optional[str]): Key of user_data; documents of one value stay in one part.
+    A sentence is stored as a hash of 64 bits of its visible characters in lower case.
+
+    group_by (Optional[str]): Key of user_data that names the group of a document. The documents of
+        a group stay in one part.
     """
 
     def __init__(self, group_by: str | None = None) -> None:
@@ -53,12 +56,12 @@ class KnownSentences:
         return "" if group is None else str(group)
 
     def add_group(self, doc: Doc, part: str) -> None:
-        """Store that a part has documents of a document's group."""
+        """Remember that a part has a document of this group."""
         if group := self.group_of(doc):
             self._parts.setdefault(group, set()).add(part)
 
     def other_parts(self, doc: Doc, part: str) -> list[str]:
-        """Return the other parts that have documents of a document's group, in order."""
+        """Return the parts, except for `part`, in which the group of a document occurs."""
         return sorted(self._parts.get(self.group_of(doc), set()) - {part, ALL})
 
     def add_docs(self, docs: Iterable[Doc], nlp: Language) -> None:
@@ -118,8 +121,8 @@ def new_sentences(doc: Doc, known: KnownSentences, counts: PassCounts) -> Iterat
     """Yield the sentences of a text that are not known yet, and count all of its sentences.
 
     doc (Doc): The text. Without sentence boundaries it is one sentence.
-    known (KnownSentences): Excluded sentences. One that is inside of a sentence, or overlaps it,
-        excludes it as well, and so does a group that another part than train has.
+    known (KnownSentences): Sentences to exclude. A sentence is also excluded if it contains or
+        overlaps a known one, or if the group of its text occurs in dev or test.
     counts (PassCounts): Counts of the pass; changed in place.
     YIELDS (Tuple[int, Span]): Index of the sentence in its document, and the sentence.
     """
@@ -150,7 +153,7 @@ def known_in_corpus(corpus: Path, nlp: Language, other: Path | None = None) -> K
 
 
 def _with_groups(docs: Iterable[Doc], part: str, known: KnownSentences) -> Iterator[Doc]:
-    """Yield documents after storing their groups."""
+    """Remember the group of each document, and yield the document."""
     for doc in docs:
         known.add_group(doc, part)
         yield doc
@@ -174,5 +177,5 @@ def parts_in_corpus(
 
 
 def _is_unannotated(path: Path, nlp: Language) -> bool:
-    """Return whether no document of a part has entity annotation."""
+    """Return whether a part has no document with entity annotation."""
     return not any(doc.has_annotation("ENT_IOB") for doc in stream_docs(path, nlp.vocab))

@@ -78,8 +78,9 @@ def mine(
     check_file(output, [path for path in inputs if path.exists()])
     if output.is_file() and output.stat().st_size:
         raise ValueError(Errors.L437.format(path=output, problem="the file may contain labels"))
-    # every .spacy file in a corpus is a part of it
-    check_outside(output, [pool, *filter(None, [corpus if format == "spacy" else None])], "file")
+    check_outside(output, [pool], "file")
+    if corpus is not None and format == "spacy":  # the corpus would have it as another part
+        check_outside(output, [corpus], "file")
     nlp, types = _load(pipeline, corpus, types)
     n_random, capped = round(random * labels), quotas or {}
     shares = share_out(labels - n_random, types, capped)

@@ -31,7 +31,11 @@ from ..training.startup import end_processes
 from .units import PLACE
 
 TEXTS = ("text", "data", "content")  # keys of the text of a JSON record
-NESTED = {PASSAGES, PARAGRAPHS, "sentences"}  # keys of lists of texts
+NESTED = {
+    PASSAGES,
+    PARAGRAPHS,
+    "sentences",
+}  # keys of the lists that BioC, spaCy 2 and DyGIE put texts in
 TEXT = "Write one JSON object with a 'text' per line."
 DEFAULT_ENCODING = FileOptions.encoding
 ZONE = 2560  # number of texts after which new words are removed from the vocabulary
@@ -182,7 +186,7 @@ def _records(path: Path, encoding: str, context: Context) -> Iterator[Doc]:
 
 
 def _is_nested(record: dict[str, Any]) -> bool:
-    """Return whether a record has its texts in lists, and neither a text nor tokens of its own."""
+    """Return whether a record has texts in lists, and no text or tokens of its own."""
     lists = [record[key] for key in NESTED if isinstance(record.get(key), list)]
     has_own = bool(record.keys() & {*TEXTS, "tokens", "tokenized_text"})
     return not has_own and any(isinstance(item, list | dict) for items in lists for item in items)
@@ -191,7 +195,7 @@ def _is_nested(record: dict[str, Any]) -> bool:
 def _nested(
     record: dict[str, Any], reader: JsonReader, context: Context, place: Place, tags: TagReader
 ) -> Iterator[Doc]:
-    """Yield the texts of a record that has them in lists, as `convert` reads it."""
+    """Read the lists of a record as `convert` does, and yield their texts as documents."""
     items = reader.items({"ner": [], **record}, place, context, tags)  # without labels, too
     while True:
         try:  # one at a time, because a document is only valid until new words are removed
@@ -212,7 +216,7 @@ def _nested(
 
 
 def _of_words(words: list[str], context: Context, place: Place) -> list[Doc]:
-    """Return the document of a list of tokens, or none if it has no word."""
+    """Make a document of the tokens that are not empty, or none if all are."""
     kept = [word for word in words if check_text(word, place).strip()]
     for _ in range(len(words) - len(kept) if kept else 0):
         context.events.add("blank", "tokens", place)
@@ -245,7 +249,7 @@ def _without_annotation(part: Source, context: Context) -> Iterator[Doc]:
 
 
 def _plain(doc: Doc, vocab: Vocab) -> Doc:
-    """Return a document with only words, sentence boundaries and metadata."""
+    """Copy the words, the sentence boundaries and the metadata of a document, and nothing else."""
     made = bare(doc, vocab).from_array(["SENT_START"], doc.to_array(["SENT_START"]))
     made.user_data.update(doc.user_data)
     return made

@@ -41,7 +41,11 @@ def proposal_id(share: str, text: str) -> str:
 
 
 def entities_of(doc: Doc) -> Entities:
-    """Return the entities of a text. Offsets count what `visible_text` leaves of it."""
+    """Return start, end and type of each entity, to compare the annotation of texts.
+
+    The offsets count visible characters only. So they are the same if two files write a text with
+    other white space, soft hyphens or forms of accents.
+    """
     text, read, n, entities = doc.text, 0, 0, list[tuple[int, int, str]]()
     for ent in doc.ents:
         start = n + len(visible_text(text[read : ent.start_char]))

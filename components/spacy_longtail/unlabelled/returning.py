@@ -116,7 +116,7 @@ def _sort_in(
     replace: bool,
     merged: Merged,
 ) -> dict[str, list[Doc]]:
-    """Return the new sentences of each part. Known ones and conflicts are added to `merged`."""
+    """Choose the part of each new sentence. Count known sentences and conflicts in `merged`."""
     inside, drawn = known_in_corpus(corpus, nlp, labelled), KnownSentences()
     # part and entities of the sentences that earlier merges added, by id
     earlier: dict[str, tuple[str, Entities]] = {}
@@ -131,7 +131,7 @@ def _sort_in(
     known, in_any_case = _known(docs_of_corpus())
     if random_to != "train":  # what is also in a mined text must not come to train
         drawn.add_docs((doc for doc in docs if doc.user_data[SHARE] == RANDOM), nlp)
-    # the random sample comes first, because its groups must not come to train, either
+    # the random sample is placed first, so that its groups do not come to train, either
     docs.sort(key=lambda doc: doc.user_data[SHARE] != RANDOM)
     rows = [(doc, exact_key(doc.text), (text_key(doc.text), entities_of(doc))) for doc in docs]
     versions: dict[int, set[Entities]] = {}
@@ -247,7 +247,11 @@ def _write(
 
 
 def _conflict(doc: Doc, why: str) -> Task:
-    """Return a conflict as a task of Prodigy. Without READ it counts as changed when it returns."""
+    """Return a conflict as a task of Prodigy, with its metadata and the reason.
+
+    The checksum of the predictions (READ) is left out: whoever edits and merges the file has read
+    the sentence, even if the predictions turn out to be right.
+    """
     about: Task = {
         key: value
         for key, value in doc.user_data.items()

@@ -93,9 +93,10 @@ def sentences_of(doc: Doc) -> list[tuple[int, int]]:
 
 
 def entities_in(sentence: Span) -> list[tuple[int, int, str]]:
-    """Return first token, end and type of the entities that lie within a sentence, from its start.
+    """Return the entities that lie within a sentence: first token, end and type.
 
-    Span.ents would go through all entities of the document for each sentence.
+    Tokens are counted from the start of the sentence. `Span.ents` gives the same entities, but goes
+    through those of the whole document each time.
     """
     doc, tags = sentence.doc, _attributes(sentence, [ENT_IOB, ENT_TYPE])
     inside = np.append(tags[:, 0] == 1, sentence.end < len(doc) and doc[sentence.end].ent_iob == 1)
@@ -118,6 +119,6 @@ def sentence_vector(sentence: Span) -> Floats1d:
 
 
 def _attributes(sentence: Span, attributes: list[int]) -> np.ndarray:
-    """Return attributes of the tokens of a sentence alone, shape (n_tokens, n_attributes)."""
+    """Return attributes of a sentence's tokens, shape (n_tokens, n_attributes)."""
     span: Any = sentence  # spaCy's type stub lacks to_array
     return span.to_array(attributes)
